@@ -43,7 +43,7 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   counts.time_us = time->places_us[place];
   if (place >= time->lookups.size()) return counts;
   counts.l1 = time->lookups[place];
-  // Of the blocks that were timed, in proportion to the sectors of all.
+  // Scales the timed blocks' extra wavefronts to all blocks, in proportion to sectors.
   if (counts.l1.all > 0)
     counts.data_wavefronts +=
         counts.l1.extra_wavefronts * (counts.load_sectors + counts.store_sectors) / counts.l1.all;
@@ -90,7 +90,7 @@ void add_access(AnnotatedLine& line, const AnnotatedInstruction& instruction) {
   access.counts += instruction.counts;
 }
 
-// The first file with code that is not inlined.
+// The file of the first instruction that is not inlined.
 std::string own_file(const AnnotatedKernel& kernel) {
   for (const AnnotatedInstruction& instruction : kernel.instructions) {
     if (instruction.from.file.empty() && !instruction.at.file.empty()) return instruction.at.file;
@@ -137,7 +137,7 @@ std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_o
     Access kind;
     const char* words;
   };
-  // What cp.async and bulk copies write to shared memory goes without saying.
+  // Writes of cp.async and bulk copies to shared memory are not listed: the reads are.
   constexpr Kind kGlobal[] = {{Access::load, "load of"},
                               {Access::store, "store to"},
                               {Access::atomic, "atomic on"},

@@ -1,4 +1,4 @@
-// What a launch executed, by instruction and by source line, and where it was executed.
+// Counts of a launch's execution by instruction and by source line.
 #pragma once
 
 #include <cstdint>
@@ -21,33 +21,33 @@
 namespace gpuexp {
 
 struct SourceLine {
-  std::string file;  ///< empty: not known
+  std::string file;  ///< empty: unknown
   std::uint32_t line = 0;
   friend auto operator<=>(const SourceLine&, const SourceLine&) = default;
 };
 
-/// "kernels/matmul.cu:88"; "(no line)" where it is not known.
+/// "kernels/matmul.cu:88", or "(no line)" if unknown.
 std::string to_text(const SourceLine& line);
 
-/// Sums over all blocks that were executed.
+/// Sums over all executed blocks.
 struct ExecutedCounts {
-  double warps = 0;             ///< instructions of warps
-  double lanes = 0;             ///< their active lanes
-  double predicated_lanes = 0;  ///< of these, those that the instruction's guard let through
+  double warps = 0;             ///< warp instructions
+  double lanes = 0;             ///< active lanes of the warp instructions
+  double predicated_lanes = 0;  ///< active lanes that are not predicated off
   double load_requests = 0;
   double load_sectors = 0;
   double ideal_load_sectors = 0;
   double store_requests = 0;
   double store_sectors = 0;
   double ideal_store_sectors = 0;
-  double shared_requests = 0;    ///< loads, stores, and what cp.async writes
-  double shared_wavefronts = 0;  ///< of these; those that cp.async takes to write among them
+  double shared_requests = 0;    ///< shared loads and stores, and writes of cp.async
+  double shared_wavefronts = 0;  ///< wavefronts of shared_requests
   double ideal_shared_wavefronts = 0;
-  double data_wavefronts = 0;  ///< of the data stage of L1 and shared memory
-  double tag_wavefronts = 0;   ///< of L1's tag stage
-  WarpClocks time_us;          ///< the part of the predicted time, by what warps did in it
-  SectorLookups l1;            ///< of the blocks that the time was predicted from
-  SourceCounts gpu;            ///< what a GPU counted, of all blocks; 0 where none did
+  double data_wavefronts = 0;  ///< L1 data-stage wavefronts
+  double tag_wavefronts = 0;   ///< L1 tag-stage wavefronts
+  WarpClocks time_us;          ///< share of the predicted time, by warp state
+  SectorLookups l1;            ///< L1 lookups of the blocks that the prediction executed
+  SourceCounts gpu;            ///< hardware counts over all blocks; 0 if none
 
   ExecutedCounts& operator+=(const ExecutedCounts& more);
   double requests() const { return load_requests + store_requests; }
@@ -55,7 +55,7 @@ struct ExecutedCounts {
   double ideal_sectors() const { return ideal_load_sectors + ideal_store_sectors; }
 };
 
-/// The members that are sums of whole numbers, by their names in JSON.
+/// Members that are sums of integers, by their names in JSON.
 struct NamedCount {
   const char* name;
   double ExecutedCounts::*member;
@@ -77,16 +77,16 @@ inline constexpr NamedCount kExecutedCounts[] = {
     {"l1_tag_wavefronts", &ExecutedCounts::tag_wavefronts}};
 
 struct AnnotatedInstruction {
-  std::uint32_t place = 0;    ///< in the kernel's program
+  std::uint32_t place = 0;    ///< index in the kernel's program
   std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
-  std::string text;           ///< as nvdisasm lists it
+  std::string text;           ///< text of nvdisasm
   SourceLine at;
-  SourceLine from;     ///< of inlined code: the kernel's line that it was reached from
+  SourceLine from;     ///< for inlined code, the kernel's line at which it was inlined
   std::string access;  ///< "load of a"; empty: none
   ExecutedCounts counts;
 };
 
-/// What a line does to one buffer.
+/// Accesses of a line to one buffer.
 struct LineAccess {
   std::string access;  ///< as in AnnotatedInstruction
   ExecutedCounts counts;
@@ -99,14 +99,14 @@ struct AnnotatedLine {
   ExecutedCounts counts;
 };
 
-/// One kernel, as often as the launch has it.
+/// One kernel, with all its executions in the launch.
 struct AnnotatedKernel {
   const sim::Program* program = nullptr;
   std::string name;
-  std::vector<Shape> shapes;  ///< of each time
+  std::vector<Shape> shapes;  ///< one for each execution
   std::vector<AnnotatedInstruction> instructions;
   std::vector<AnnotatedLine>
-      lines;  ///< that were executed, by file, the kernel's own first, and line
+      lines;  ///< executed lines by file and line; the kernel's own file is first
   ExecutedCounts counts;
 };
 
@@ -115,16 +115,16 @@ struct Annotation {
   ExecutedCounts counts;
 };
 
-/// The name of the buffer that has the address.
+/// Returns the name of the buffer that contains the address.
 using BufferName = std::function<std::string(std::uint64_t address)>;
 
-/// Of the launch's kernels in order, observed place by place, and their shapes; `times` are those
-/// of its kernels, each once, or none; `counted` is what a GPU counted of them, or nothing.
+/// Annotates the kernels of a launch, in order. `executions` must have counts per instruction.
+/// `times` has one element per distinct kernel, or none; `counted` has hardware counts, or none.
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
                     const std::vector<Shape>& shapes, const std::vector<KernelCodeTime>& times,
                     const std::vector<CountedInstruction>& counted, const BufferName& name_of);
 
-/// "load of a", "store to shared", "cp.async from b": what the instruction did to memory.
+/// The instruction's memory accesses: "load of a", "store to shared", "cp.async from b".
 std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_of);
 
 struct AnnotatedLaunch {
@@ -135,10 +135,10 @@ struct AnnotatedLaunch {
   Mode mode = Mode::cold;
   CodeTime code_time;
   Annotation annotation;
-  std::int64_t blocks = 0;           ///< of all kernels
-  std::int64_t blocks_executed = 0;  ///< those that the counts are of
-  std::string counted_on;            ///< the GPU that counted all blocks; empty: none
-  std::string why_not_counted;       ///< where one was asked to
+  std::int64_t blocks = 0;           ///< blocks of all kernels
+  std::int64_t blocks_executed = 0;  ///< blocks included in the counts
+  std::string counted_on;            ///< GPU of the hardware counts; empty: none
+  std::string why_not_counted;       ///< reason, if hardware counts were requested but not read
 };
 
 }  // namespace gpuexp

@@ -1,11 +1,11 @@
-// What the amounts of two variants allow, and the factor that they account for.
+// Lower bounds on the times of two variants, and the factor between them.
 #pragma once
 
 #include "analysis/explained_pair.hpp"
 
 namespace gpuexp {
 
-/// Fills in what amounts and rates say of the pair: bounds, misfit, accounted factors.
+/// Sets bounds, misfit and accounted factors of the pair from amounts and rates.
 void add_bounds(Explanation& explanation, const DeviceRates& rates);
 
 }  // namespace gpuexp

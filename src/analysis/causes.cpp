@@ -9,47 +9,52 @@ namespace gpuexp {
 
 namespace {
 
-constexpr double kHighFactor = 1.15;   // between the two factors
-constexpr double kMediumFactor = 1.5;  // likewise
+// Limits of confidence: ratio of accounted to measured factor, needed share of the slower time, and
+// accounted share of the difference on a logarithmic scale.
+constexpr double kHighFactor = 1.15;
+constexpr double kMediumFactor = 1.5;
 constexpr double kHighBoundShare = 0.6;
-constexpr double kHighShare = 0.75;  // of the difference, on a logarithmic scale
+constexpr double kHighShare = 0.75;
 
 bool explains(double factor, double measured) {
   const double share = share_of_factor(factor, measured);
-  return share >= kLeastShare && share <= kMostShare;
+  return share >= kMinShare && share <= kMaxShare;
 }
 
 Confidence confidence_in(double accounted, double measured, double slower_share) {
-  const double between = apart(accounted, measured);
+  const double between = factor_between(accounted, measured);
   const double share = share_of_factor(accounted, measured);
   const bool is_most = share >= kHighShare && share <= 1 / kHighShare;
   if (between <= kHighFactor && is_most && slower_share >= kHighBoundShare) return Confidence::high;
   return between <= kMediumFactor ? Confidence::medium : Confidence::low;
 }
 
-// Most of what the amounts account for comes from how many SMs they are spread over.
+// Whether idle SMs are the larger part of the factor that the amounts account for.
 bool is_of_idle_sms(const Explanation& e) {
-  constexpr double kMost = 0.5;
+  constexpr double kMajority = 0.5;
   if (!e.accounted_without_idle_sms || !is_of_sms(e.slower_bound()->longest->resource))
     return false;
-  if (apart(e.bound->times.sm_share, e.reference_bound->times.sm_share) <= kUnchangedFactor)
+  if (factor_between(e.bound->times.sm_share, e.reference_bound->times.sm_share) <=
+      kUnchangedFactor)
     return false;
-  return share_of_factor(*e.accounted / *e.accounted_without_idle_sms, *e.accounted) > kMost;
+  return share_of_factor(*e.accounted / *e.accounted_without_idle_sms, *e.accounted) > kMajority;
 }
 
-// Most of what the amounts account for comes from how many kernels there are.
+// Whether the number of kernels is the larger part of the factor that the amounts account for.
 bool is_of_launches(const Explanation& e) {
-  constexpr double kMost = 0.5;
+  constexpr double kMajority = 0.5;
   return e.launched != e.reference_launched && e.accounted_without_launches &&
-         share_of_factor(*e.accounted / *e.accounted_without_launches, *e.accounted) > kMost;
+         share_of_factor(*e.accounted / *e.accounted_without_launches, *e.accounted) > kMajority;
 }
 
-// The slower one is bound, and amounts account for more: then something else holds the faster one.
+// Whether the slower variant is bound, but the amounts account for more than the measured factor:
+// then another resource limits the faster variant.
 bool explains_more(const Explanation& e) {
-  constexpr double kLeast = 1.05;  // of a smaller difference anything accounts for more
-  constexpr double kMostOver = 3.0;
-  return e.is_over_accounted() && share_of_factor(*e.accounted, e.factor) <= kMostOver &&
-         apart(e.factor, 1) >= kLeast && e.slower_bound()->needed_share >= kHighBoundShare;
+  constexpr double kMinFactor = 1.05;  // any change accounts for more than a smaller factor
+  constexpr double kMaxOver = 3.0;
+  return e.is_over_accounted() && share_of_factor(*e.accounted, e.factor) <= kMaxOver &&
+         factor_between(e.factor, 1) >= kMinFactor &&
+         e.slower_bound()->needed_share >= kHighBoundShare;
 }
 
 double us_for(const Bound& bound, Resource resource) {
@@ -59,9 +64,9 @@ double us_for(const Bound& bound, Resource resource) {
   return found == bound.times.of_chain.end() ? 0 : found->time_us;
 }
 
-// The slower one's longest; of several kernels, those resources whose kernels take a quarter or
-// more of what it needs more. None where others take much less: then the kernels were cut another
-// way.
+// The longest resource of the slower variant. With several kernels, the resources that account for
+// at least a quarter of its additional time. Empty if other resources need much less time: then the
+// variants divide the work between kernels differently.
 std::vector<Resource> resources_of(const Explanation& e) {
   constexpr double kMuch = 0.25;
   const Bound& slower = *e.slower_bound();
@@ -92,7 +97,7 @@ bool explain_by_amounts(Explanation& e) {
                                 : Cause::amounts;
   e.resources = resources_of(e);
   e.confidence = confidence_in(*e.accounted, e.factor, share);
-  // Kernels that were cut another way account for it together; which resource does is not known.
+  // If the work is divided differently, the kernels account for the factor, but no resource does.
   if (e.cause == Cause::amounts && e.resources.empty())
     e.confidence = std::min(e.confidence, Confidence::medium);
   return true;
@@ -100,12 +105,12 @@ bool explain_by_amounts(Explanation& e) {
 
 // ---- atomics
 
-// Threads that add to few sums wait for few slices of L2: how many is not counted, but between one
-// and all of them. On an H200 one sum takes 1336 cycles of its slice's atomic unit per µs.
+// Atomics on few addresses use the atomic units of few L2 slices. No counter has the number of
+// slices. On an H200, one address keeps the atomic unit of its slice busy for 1336 cycles per µs.
 bool explain_by_atomics(Explanation& e) {
   constexpr double kCyclesPerUs = 1336;
-  constexpr double kLeastSlices = 0.8;  // one, at another clock
-  constexpr double kMostSlices = 70;    // those of sums all over L2 pass as much
+  constexpr double kMinSlices = 0.8;  // one slice at another clock
+  constexpr double kMaxSlices = 70;   // atomics on addresses in all slices reach this rate
   constexpr double kOneSlice = 1.25;
   const ResultRecord& fast = e.row_is_slower() ? e.reference() : e.row();
   const Bound& faster = e.row_is_slower() ? *e.reference_bound : *e.bound;
@@ -114,32 +119,33 @@ bool explain_by_atomics(Explanation& e) {
   const double slower_us = *e.slower().time_us() - e.slower_bound()->times.launch_us;
   if (!cycles || !fewer || slower_us <= 0 || *fewer >= *cycles) return false;
   const double slices = *cycles / (kCyclesPerUs * slower_us);
-  if (slices < kLeastSlices || slices > kMostSlices) return false;
+  if (slices < kMinSlices || slices > kMaxSlices) return false;
   const double faster_us =
       faster.times.launch_us + std::max(faster.times.needed_us(), slower_us * *fewer / *cycles);
   const double factor = *e.slower().time_us() / faster_us;
-  if (!explains(factor, apart(e.factor, 1))) return false;
+  if (!explains(factor, factor_between(e.factor, 1))) return false;
   e.atomics = AtomicsFactor{e.row_is_slower() ? 1 / factor : factor, slices};
   e.cause = Cause::atomics;
-  // Of more slices than one, their number is fitted.
-  e.confidence = slices <= kOneSlice && apart(factor, apart(e.factor, 1)) <= kMediumFactor
-                     ? Confidence::medium
-                     : Confidence::low;
+  // More than one slice is a fitted number, so confidence is low.
+  e.confidence =
+      slices <= kOneSlice && factor_between(factor, factor_between(e.factor, 1)) <= kMediumFactor
+          ? Confidence::medium
+          : Confidence::low;
   return true;
 }
 
 // ---- the host
 
-// Within what repeated counting differs by. Missing counts are not equal.
+// Whether counts are equal within the variation of repeated counting; missing counts are not.
 bool are_equal(const Explanation& e, std::string_view counter) {
   const auto reference = count_of(e.reference(), counter);
   const auto row = count_of(e.row(), counter);
   return reference && row && *reference > 0 && *row > 0 &&
-         apart(*reference, *row) <= kUnchangedFactor;
+         factor_between(*reference, *row) <= kUnchangedFactor;
 }
 
-// How long the busiest SM had warps, as counted: instructions over the share of cycles in which
-// they were issued. Of a launch of hundreds of kernels one was counted.
+// Time in which the busiest SM had warps: instructions divided by the share of issuing cycles. If a
+// launch has hundreds of kernels, only one is counted.
 std::optional<double> work_us(const ResultRecord& row, double kernels, const DeviceRates& rates) {
   constexpr double kMicro = 1e6;
   constexpr double kWhole = 100;
@@ -157,7 +163,7 @@ std::optional<double> work_us(const ResultRecord& row, double kernels, const Dev
          (*issuing_pct * *balance_pct * per_second);
 }
 
-// The variants launch the same kernels with equal work, one after another on one stream.
+// Whether the variants launch the same kernels with equal work, one after another on one stream.
 bool is_equal_work(const Explanation& e, const DeviceRates& rates) {
   for (const ResultRecord* row : {&e.reference(), &e.row()}) {
     if (!row->kernel_launches || !row->timeline.empty()) return false;
@@ -171,8 +177,7 @@ bool is_equal_work(const Explanation& e, const DeviceRates& rates) {
          are_equal(e, "l2_sectors");
 }
 
-// Equal work, that leaves the SMs without a warp for most of a time that nothing kept from the
-// host.
+// Equal work, while the SMs have no warp for most of a time that includes host latency.
 bool explain_by_host(Explanation& e, const DeviceRates& rates) {
   if (!e.slower().has_flag(kUngated.id) || !is_equal_work(e, rates)) return false;
   const auto worked_us = work_us(e.slower(), e.launched.kernels + e.launched.fills, rates);
@@ -185,7 +190,7 @@ bool explain_by_host(Explanation& e, const DeviceRates& rates) {
 
 // ---- latency
 
-// What Little's law takes: the latency of a load, and the bytes that loads have in flight.
+// Inputs of Little's law: latency of a load, bytes in flight.
 std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates& rates) {
   constexpr double kWarp = 32;
   constexpr double kMicroPerNano = 1e-3;
@@ -213,19 +218,21 @@ void explain_by_little(Explanation& e, const DeviceRates& rates) {
   if (slower_us < kBoundShare * *e.slower().time_us() || !explains(factor, e.factor)) return;
   e.latency = LatencyFactor{factor, reference, row, LatencyFrom::bytes_in_flight};
   e.cause = Cause::latency;
-  e.confidence = apart(factor, e.factor) <= kMediumFactor ? Confidence::medium : Confidence::low;
+  e.confidence =
+      factor_between(factor, e.factor) <= kMediumFactor ? Confidence::medium : Confidence::low;
 }
 
 void explain_by_prediction(Explanation& e, const DeviceRates& rates) {
   if (!e.predicted || !e.are_both_predicted_well()) return;
-  if (!explains(*e.predicted, e.factor) || apart(*e.predicted, e.factor) > kMediumFactor) return;
+  if (!explains(*e.predicted, e.factor) || factor_between(*e.predicted, e.factor) > kMediumFactor)
+    return;
   e.latency = LatencyFactor{*e.predicted, in_flight_of(e.reference(), rates),
                             in_flight_of(e.row(), rates), LatencyFrom::prediction};
   e.cause = Cause::latency;
   e.confidence = Confidence::low;
 }
 
-// The slower variant's amounts take less of its time than the faster one's of its.
+// Whether the amounts need a smaller share of the slower variant's time than of the faster one's.
 bool leaves_room(const Explanation& e) {
   return std::max(e.factor, 1 / e.factor) >= (e.row_is_slower() ? 1 / *e.accounted : *e.accounted);
 }

@@ -1,11 +1,11 @@
-// Which cause accounts for a measured factor, with which confidence.
+// The cause of a measured factor, with its confidence.
 #pragma once
 
 #include "analysis/explained_pair.hpp"
 
 namespace gpuexp {
 
-/// Sets cause, confidence and latency of an explanation that has its bounds.
+/// Sets cause, confidence and latency of an explanation; its bounds must be set.
 void find_cause(Explanation& explanation, const DeviceRates& rates);
 
 }  // namespace gpuexp

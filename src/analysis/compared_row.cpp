@@ -32,8 +32,8 @@ Field setting(const Provenance& p, const std::string& name) {
   return {};
 }
 
-// Those other than the seed, which has a line of its own. Settings belong to experiments, and what
-// only one of the runs has is no difference between rows that both have.
+// Differing settings except the seed, which has its own line. Settings that only one run has belong
+// to experiments of that run and are not compared.
 std::vector<std::string> differing_settings(const Provenance& a, const Provenance& b) {
   std::vector<std::string> texts;
   for (const auto& [name, in_a] : a.settings) {
@@ -78,18 +78,18 @@ Verdict ComparedRow::verdict() const {
 }
 
 RowStatistics statistics_of(const Report& report, std::size_t row, const std::string& which) {
-  constexpr std::size_t kFewest = 6;  // for an interval of the median
+  constexpr std::size_t kMinSamples = 6;  // for an interval of the median
   static const std::vector<double> kNone;
   const auto& samples = row < report.samples_us.size() ? report.samples_us[row] : kNone;
   if (samples.empty()) return {{}, fmt::format("no samples in {}", which)};
   const double resolution_us = report.table.rows[row].timer_resolution_us.value_or(0);
   try {
     RowStatistics of_row{summarize(samples, std::max(resolution_us, 0.0)), ""};
-    if (samples.size() < kFewest) {
-      of_row.problem =
-          fmt::format("{} in {}, {} are needed", counted(samples.size(), "sample"), which, kFewest);
+    if (samples.size() < kMinSamples) {
+      of_row.problem = fmt::format("{} in {}, {} are needed", counted(samples.size(), "sample"),
+                                   which, kMinSamples);
     } else if (!(of_row.statistics->median_ci95->low > 0)) {
-      of_row.problem = fmt::format("times in {} are not above a tick of the clock", which);
+      of_row.problem = fmt::format("times in {} are not above the timer resolution", which);
     }
     return of_row;
   } catch (const std::invalid_argument& e) {
@@ -107,7 +107,7 @@ std::vector<std::string> differences(const Provenance& a, const Provenance& b) {
   };
   differ("GPU", known(a.device.name), known(b.device.name));
   if (a.device.name == b.device.name && a.device.uuid && b.device.uuid)
-    differ("another GPU of this kind", *a.device.uuid, *b.device.uuid);
+    differ("another GPU of this model", *a.device.uuid, *b.device.uuid);
   differ("driver", known(a.device.driver_version), known(b.device.driver_version));
   differ("CUDA runtime", known(a.device.runtime_version), known(b.device.runtime_version));
   differ("toolkit", known(a.cuda_toolkit), known(b.cuda_toolkit));

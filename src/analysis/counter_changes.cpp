@@ -7,12 +7,12 @@ namespace gpuexp {
 
 namespace {
 
-// Fewer of them are more instructions for the same work.
+// Fewer active lanes mean more instructions for the same work.
 constexpr std::string_view kLanes = "active_lanes_per_instruction";
 
 constexpr std::string_view kConflicts = "shared_bank_conflicts";
 
-// What is more where the resource takes longer; of lanes, less.
+// Counters that increase if the resource takes longer; active lanes decrease.
 std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_counted) {
   switch (resource) {
     case Resource::dram:
@@ -42,7 +42,7 @@ std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_coun
   return {};
 }
 
-// Of these, the amount itself, which is named undeclared.
+// The counters of `amounts` that are reported even if they are not declared.
 std::vector<std::string_view> totals_of(const std::vector<std::string_view>& amounts) {
   if (amounts.empty()) return {};
   if (amounts.front() == kLanes) return {kLanes, amounts.back()};
@@ -62,7 +62,7 @@ class Changes {
       if (!matches_expectation(expected, change->from, change->to)) {
         e_.not_seen.push_back(expected);
       } else if (expected.counter == kTimeColumn) {
-        continue;  // it is what is to be explained
+        continue;  // the time is explained, not a cause
       } else if (is_effect(expected.counter)) {
         e_.others.push_back(*change);
       } else if (expected.direction == Direction::unchanged) {
@@ -90,16 +90,16 @@ class Changes {
   }
 
  private:
-  // The slower variant reads more from DRAM, and L2 finds less, although SMs request as much of it.
+  // Whether the slower variant reads more from DRAM and has a lower L2 hit rate at equal sectors.
   bool is_loss_in_l2(const CounterChange& hits, const CounterChange& sectors,
                      const CounterChange& read) const {
-    constexpr double kLeastPct = 1;  // of all sectors
+    constexpr double kMinPct = 1;  // share of all sectors
     const double lost_pct = e_.row_is_slower() ? hits.from - hits.to : hits.to - hits.from;
-    return lost_pct >= kLeastPct && is_cause(read) && sectors.to > 0 && sectors.from > 0 &&
-           apart(sectors.from, sectors.to) <= kUnchangedFactor;
+    return lost_pct >= kMinPct && is_cause(read) && sectors.to > 0 && sectors.from > 0 &&
+           factor_between(sectors.from, sectors.to) <= kUnchangedFactor;
   }
 
-  // Counters that belong to the cause, its amount last.
+  // Counters that belong to the cause; the amount itself is last.
   std::vector<std::string_view> causing() const {
     if (e_.cause == Cause::atomics)
       return {"global_atomic_requests", "global_reduction_requests", "l2_atomic_sectors",
@@ -121,7 +121,7 @@ class Changes {
     return CounterChange{std::string(counter), *from, *to};
   }
 
-  // The slower variant has more of it.
+  // Whether the slower variant has more of it (for active lanes: less).
   bool is_cause(const CounterChange& change) const {
     const double slower = e_.row_is_slower() ? change.to : change.from;
     const double faster = e_.row_is_slower() ? change.from : change.to;
@@ -144,7 +144,8 @@ class Changes {
                                [&](const CounterChange& c) { return c.counter == counter; });
   }
 
-  // A few bytes written beside many read are no cause of anything, nor are a few conflicts.
+  // Whether the change is a relevant share: a few bytes written next to many read, or a few
+  // conflicts, cause nothing.
   bool is_much(const CounterChange& change) const {
     constexpr double kMuch = 0.05;
     const bool is_dram = change.counter.starts_with("dram_");

@@ -1,11 +1,12 @@
-// Which counters changed between two variants, and which of them belong to the cause.
+// Counters that changed between two variants, and those that belong to the cause.
 #pragma once
 
 #include "analysis/explained_pair.hpp"
 
 namespace gpuexp {
 
-/// Sorts the declared counters of an explanation whose cause is found, and names its amounts.
+/// Sorts the declared counters of an explanation, whose cause must be set, and adds the amounts of
+/// the cause.
 void add_changes(Explanation& explanation);
 
 }  // namespace gpuexp

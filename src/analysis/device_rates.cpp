@@ -12,7 +12,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::string_view kFillName = "cudaMemsetAsync";  // among the kernels that were counted
+constexpr std::string_view kFillName = "cudaMemsetAsync";  // name of fills among counted kernels
 
 std::optional<SmRates> rates_for(const std::optional<std::string>& compute_capability) {
   if (!compute_capability) return std::nullopt;
@@ -21,7 +21,7 @@ std::optional<SmRates> rates_for(const std::optional<std::string>& compute_capab
   try {
     return sm_rates(std::stoi(compute_capability->substr(0, point)),
                     std::stoi(compute_capability->substr(point + 1)));
-  } catch (const std::logic_error&) {  // not a number, or not a known one
+  } catch (const std::logic_error&) {  // not a number, or unknown
     return std::nullopt;
   }
 }
@@ -41,7 +41,7 @@ Ceilings ceilings_of(const Provenance& provenance) {
   return completed(ceilings, datasheet_ceilings(device));
 }
 
-// Merged runs of several GPUs have a launch's kernels once for each: those of the first are taken.
+// Merged runs have the kernels of a launch once per GPU; only the first GPU's are used.
 class KernelsOfRows {
  public:
   KernelsOfRows(const Table& kernels, DeviceRates& rates) : kernels_(kernels), rates_(rates) {
@@ -91,7 +91,7 @@ class KernelsOfRows {
   const Table& kernels_;
   DeviceRates& rates_;
   std::shared_ptr<const NameList> names_;
-  std::vector<std::size_t> places_;  // of the columns of names_
+  std::vector<std::size_t> places_;  // column indices of names_
 };
 
 }  // namespace
@@ -112,7 +112,7 @@ double fills_of(const ResultRecord& row, const DeviceRates& rates) {
 }
 
 double kernels_of(const ResultRecord& row, const DeviceRates& rates) {
-  // A library's are counted only; of hundreds, the first one is.
+  // Kernels of libraries are known only if counted; of hundreds, only the first is counted.
   const auto counted = rates.kernels.find(row.key);
   return std::max(counted == rates.kernels.end() ? 1.0 : counted->second,
                   fills_of(row, rates) + static_cast<double>(row.kernel_launches.value_or(1)));

@@ -1,5 +1,4 @@
-// What the amounts of a run's rows are divided by, and the kernels that each row's launch consists
-// of.
+// Rates of the device of a run, and the kernels of each row's launch.
 #pragma once
 
 #include <map>
@@ -14,26 +13,26 @@
 
 namespace gpuexp {
 
-/// What amounts of a run's rows are divided by.
+/// Rates by which amounts are divided, and the kernels of launches.
 struct DeviceRates {
-  Ceilings ceilings;               ///< measured; the datasheet's where nothing was measured
-  std::optional<double> sm_count;  ///< without it, resources of the SMs have no rate
+  Ceilings ceilings;               ///< measured, or the datasheet's if not measured
+  std::optional<double> sm_count;  ///< if empty, resources of the SMs have no rate
   std::optional<SmRates> sm_rates;
-  /// Kernels and fills of a row's launch, by the row's key; of rows that were counted.
+  /// Number of kernels and fills in a row's launch, by the row's key; only for counted rows.
   std::map<std::string, double> kernels;
-  std::map<std::string, double> fills;  ///< of these, those that set memory to a value
-  /// Their names in order, without template arguments.
+  std::map<std::string, double> fills;  ///< number of fills (memory sets) among these
+  /// Names of the kernels in order, without template arguments.
   std::map<std::string, std::vector<std::string>> names_of_kernels;
-  /// Counters of each of them, where there are several.
+  /// Counters of each kernel, if there are several.
   std::map<std::string, std::vector<NamedValues>> counters_of_kernels;
 };
 
-/// As the report has it.
+/// The rates and kernels of a report.
 DeviceRates device_rates(const Report& report);
 
-/// Kernels of the row's launch, fills included.
+/// Number of kernels in the row's launch, including fills.
 double kernels_of(const ResultRecord& row, const DeviceRates& rates);
-/// Of these, fills.
+/// Number of fills in the row's launch.
 double fills_of(const ResultRecord& row, const DeviceRates& rates);
 
 }  // namespace gpuexp

@@ -37,7 +37,7 @@ bool is_effect(std::string_view counter) {
   return counter.ends_with("_active_pct") || (found && found->group == "occupancy");
 }
 
-double apart(double a, double b) {
+double factor_between(double a, double b) {
   return std::max(a / b, b / a);
 }
 
@@ -50,7 +50,7 @@ double waited_us(const Bound& bound, const InFlight& in_flight) {
 bool is_predicted_well(const ResultRecord& row) {
   constexpr double kWell = 1.33;
   const auto predicted_us = row.predicted_time_us;
-  return predicted_us && apart(*predicted_us, *row.time_us()) <= kWell;
+  return predicted_us && factor_between(*predicted_us, *row.time_us()) <= kWell;
 }
 
 std::optional<double> warps_in_flight(const ResultRecord& row) {
@@ -65,7 +65,7 @@ double share_of_factor(double factor, double measured) {
 }
 
 bool Explanation::is_over_accounted() const {
-  return accounted && share_of_factor(*accounted, factor) > kMostShare;
+  return accounted && share_of_factor(*accounted, factor) > kMaxShare;
 }
 
 std::vector<RowPair> pairs_of(

@@ -1,4 +1,4 @@
-// A variant beside the one that it compares to, and what was found of the difference.
+// A variant and its compare_to, with the explanation of their difference.
 #pragma once
 
 #include <functional>
@@ -13,74 +13,74 @@
 
 namespace gpuexp {
 
-/// An amount that takes less than this share of the time binds nothing.
+/// Minimum share of the time at which an amount binds.
 inline constexpr double kBoundShare = 0.5;
-/// One that takes more than this share is near its rate.
+/// Minimum share of the time at which an amount is near its rate.
 inline constexpr double kNearRate = 0.8;
 
-/// Factors explain a measured one from half of it on, on a logarithmic scale, to double of it.
-inline constexpr double kLeastShare = 0.5;
-inline constexpr double kMostShare = 2.0;
+/// Factors between half and double of the measured one, on a logarithmic scale, explain it.
+inline constexpr double kMinShare = 0.5;
+inline constexpr double kMaxShare = 2.0;
 
 /// A counter in two variants.
 struct CounterChange {
   std::string counter;  ///< id of one of kCounters
-  double from;          ///< in the variant compared to
+  double from;          ///< value in compare_to
   double to;
 };
 
-/// Shares of cycles, warps that wait in them, and metrics follow from the time, or are no amounts.
+/// Whether the counter is an effect of the time, not an amount: shares of cycles, stalled warps,
+/// and metrics.
 bool is_effect(std::string_view counter);
 
 enum class Cause {
   unknown,
-  amounts,   ///< on the slower variant's longest resource
-  idle_sms,  ///< likewise, most of it because SMs have no block
-  launches,  ///< likewise, most of it because there are more kernels
-  atomics,   ///< cycles of L2's atomic units, on few of its slices
-  host,      ///< equal work, whose time has the host's calls in it
-  latency,   ///< too little in flight
+  amounts,   ///< amounts on the slower variant's longest resource
+  idle_sms,  ///< amounts, mostly because SMs have no block
+  launches,  ///< amounts, mostly because there are more kernels
+  atomics,   ///< cycles of the atomic units of few L2 slices
+  host,      ///< equal work, with host latency in the time
+  latency,   ///< too few bytes in flight
 };
 std::string_view name_of(Cause cause);
 
 enum class Confidence { none, low, medium, high };
 std::string_view name_of(Confidence confidence);
 
-/// What a variant's amounts allow.
+/// Lower bound on a variant's time, from its amounts.
 struct Bound {
   LeastTimes times;
   std::optional<LeastTime> longest;
-  double share = 0;  ///< of the time beyond the launch, that the longest takes
-  /// Of the time beyond the launch of one kernel, that all of it takes: the amounts of every kernel
-  /// of a chain, and what further kernels add.
+  double share = 0;  ///< share of the time without the launch that the longest needs
+  /// Share of the time without the launch of one kernel that everything needs: the amounts of every
+  /// kernel of a chain, and the launches of further kernels.
   double needed_share = 0;
 
   double least_us() const { return times.launch_us + times.needed_us(); }
   double least_us_of_one_kernel() const { return least_us() - times.further_us; }
 };
 
-/// An amount that would need more than its rate, with all SMs at work, in the measured time: it was
-/// counted in another state than was timed.
+/// An amount that exceeds its rate in the measured time even with all SMs busy: it was counted in
+/// another state than was timed.
 struct Misfit {
   LeastTime amount;
-  bool is_of_row;  ///< else of the reference
-  double rest_us;  ///< the measured time less the launch
+  bool is_of_row;  ///< amount of the row; false: of the reference
+  double rest_us;  ///< measured time without the launch
 };
 
-/// Bytes in flight at once, and what follows for the time.
+/// Bytes in flight, and the time that follows from them.
 struct InFlight {
   double warps_per_sm;
   double bytes_per_sm;
   double least_us;  ///< time of all loads at the latency of an idle memory (Little's law)
 };
 
-/// What loads take by Little's law, beside what the longest resource needs. DRAM's own time and the
-/// wait for it hide each other in part: together they take the root of the sum of their squares,
-/// which lies between the longer of the two and their sum. Other resources are hidden behind the
-/// longer.
+/// Time of loads by Little's law together with the time of the longest resource, in µs. DRAM's time
+/// and the latency overlap partly: the result is the root of the sum of their squares, which is
+/// between the longer of the two and their sum. Other resources overlap fully with the longer.
 double waited_us(const Bound& bound, const InFlight& in_flight);
 
-/// What says that latency accounts for a factor.
+/// Source of the factor that latency accounts for.
 enum class LatencyFrom {
   bytes_in_flight,  ///< by Little's law
   prediction,
@@ -94,14 +94,14 @@ struct LatencyFactor {
   LatencyFrom from;
 };
 
-/// The factor that atomics account for: cycles of L2's atomic units, on as many slices in both as
-/// pass those of the slower variant in its time.
+/// The factor that atomics account for: the ratio of the cycles of L2's atomic units, if both
+/// variants use the number of slices that the slower variant needs in its time.
 struct AtomicsFactor {
   double factor;
   double slices;
 };
 
-/// A row, and the row of its variant's compare_to at the same problem in the same mode. Both rows
+/// A row, and the row of its variant's compare_to at the same problem in the same mode. The rows
 /// must outlive the pair.
 class RowPair {
  public:
@@ -116,27 +116,27 @@ class RowPair {
   const ResultRecord* row_;
 };
 
-/// The pairs whose two rows have a time by `time_of`, in the order of the rows. Unless
-/// `all_problems` is set, each variant has one pair: the one with the longest time, and the first
-/// of those within half a percent of it.
+/// The pairs whose rows both have a time by `time_of`, in the order of the rows. Unless
+/// `all_problems` is set, each variant has one pair: the first one within half a percent of the
+/// longest time.
 std::vector<RowPair> pairs_of(
     const ExperimentResults& experiment, bool all_problems,
     const std::function<std::optional<double>(const ResultRecord&)>& time_of);
 
-/// Of two times or factors, how many times the larger one is the smaller one.
-double apart(double a, double b);
+/// The larger of two times or factors divided by the smaller.
+double factor_between(double a, double b);
 
-/// The predicted time is within a third of the measured one. A prediction with a larger error says
-/// nothing of a factor.
+/// Whether the predicted time is within a third of the measured time. Other predictions are too
+/// inaccurate to explain a factor.
 bool is_predicted_well(const ResultRecord& row);
 
-/// Warps on an SM, on average over all SMs and the time of the busiest.
+/// Mean number of warps on an SM, over all SMs and the busy time of the busiest SM.
 std::optional<double> warps_in_flight(const ResultRecord& row);
 
-/// On a logarithmic scale, the share of the measured factor that another one is.
+/// `factor` as a share of `measured` on a logarithmic scale.
 double share_of_factor(double factor, double measured);
 
-/// What a launch consists of.
+/// Number of kernels and fills of a launch.
 struct Launched {
   double kernels = 1;
   double fills = 0;
@@ -148,40 +148,41 @@ struct Launched {
 struct Explanation : RowPair {
   using RowPair::RowPair;
 
-  double factor = 1;           ///< time of the reference over that of the row
-  std::optional<Ratio> ratio;  ///< the same with its interval; empty where one has none
-  bool differs = false;        ///< the samples resolve a difference, and it is 2 % or more
+  double factor = 1;           ///< time of the reference / time of the row
+  std::optional<Ratio> ratio;  ///< the factor with its interval; empty if a row has no interval
+  bool differs = false;        ///< the samples resolve a difference of at least 2 %
   bool counted = false;        ///< both have counters
 
-  /// Where amounts are the cause: those of the slower variant's longest resource of which it has
-  /// more, declared ones first. Where nothing differs: those declared to change that did.
+  /// If amounts are the cause: counters of the slower variant's longest resource that it has more
+  /// of, declared ones first. If the times do not differ: declared changes that happened.
   std::vector<CounterChange> changes;
-  std::vector<CounterChange> kept;    ///< declared to stay, and did
-  std::vector<CounterChange> others;  ///< declared to change, and did, without being the cause
-  /// l2_hit_pct, if it is lower in the variant that reads more from DRAM, of equal sectors.
+  std::vector<CounterChange> kept;    ///< declared unchanged, and unchanged
+  std::vector<CounterChange> others;  ///< declared changes that happened but are not the cause
+  /// l2_hit_pct, if it is lower in the variant that reads more from DRAM, at equal sectors.
   std::optional<CounterChange> l2_hits;
-  std::vector<ExpectedChange> not_seen;  ///< declared, and counted otherwise
+  std::vector<ExpectedChange> not_seen;  ///< declared changes that did not happen
   std::optional<Bound> reference_bound;
   std::optional<Bound> bound;
   std::optional<Misfit> misfit;
   std::optional<double> accounted;  ///< the factor that the amounts account for
-  /// The same, were all SMs at work in both.
+  /// The accounted factor if all SMs were busy in both variants.
   std::optional<double> accounted_without_idle_sms;
-  /// The same, were there one kernel in both.
+  /// The accounted factor if both variants had one kernel.
   std::optional<double> accounted_without_launches;
   Launched reference_launched;
   Launched launched;
-  std::optional<double> predicted;  ///< the factor between the predicted times
+  std::optional<double> predicted;  ///< factor between the predicted times
   std::optional<LatencyFactor> latency;
   std::optional<AtomicsFactor> atomics;
   Cause cause = Cause::unknown;
-  /// That amounts are the cause on, the one with most of it first. Empty where several kernels
-  /// share the difference between resources that take more time and ones that take less.
+  /// Resources on which amounts are the cause, the largest share first. Empty if some resources of
+  /// several kernels need more time and others less.
   std::vector<Resource> resources;
   Confidence confidence = Confidence::none;
 
   bool row_is_slower() const { return factor < 1; }
-  /// The amounts account for more than twice the difference: something else holds the faster one.
+  /// Whether the amounts account for more than twice the difference: then another resource limits
+  /// the faster variant.
   bool is_over_accounted() const;
   bool are_both_predicted_well() const {
     return is_predicted_well(reference()) && is_predicted_well(row());

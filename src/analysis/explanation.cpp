@@ -8,7 +8,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr double kLeastFactor = 1.02;  // repeated runs of one binary differ by less
+constexpr double kMinDifference = 1.02;  // repeated runs of one binary differ by less
 
 std::optional<double> predicted_factor(const ResultRecord& reference, const ResultRecord& row) {
   const auto from_us = reference.predicted_time_us;
@@ -31,7 +31,7 @@ Explanation explain(const ResultRecord& reference, const ResultRecord& row,
   e.ratio = ratio_of(row, reference);
   e.predicted = predicted_factor(reference, row);
   e.differs = (clearly_faster(row, reference) || clearly_faster(reference, row)) &&
-              apart(e.factor, 1) >= kLeastFactor;
+              factor_between(e.factor, 1) >= kMinDifference;
   e.counted = is_counted(reference) && is_counted(row);
   if (!e.counted) return e;
   e.reference_launched = launched_by(reference, rates);

@@ -13,14 +13,14 @@ namespace {
 
 using health::Sign;
 
-/// Figures, their bands, and what else is known.
+/// Measured figures, their bands, the GPU's state and its device spec.
 struct Evidence {
   const MeasuredCeilings& measured;
   const ExpectedBands& bands;
   const DeviceState& state;
   const DeviceSpec& device;
 
-  /// The measured SM clock itself tells where no state does.
+  /// A measured SM clock below its band, which is known even without a state.
   Sign measured_clock_low() const {
     const auto clock = measured.find("sm_clock");
     const auto band = bands.find("sm_clock");
@@ -29,7 +29,7 @@ struct Evidence {
     return fmt::format("the SM clock was at {:.0f} MHz, below its band", clock->second.value);
   }
 
-  /// The nearest cause that applies: what limits DRAM, the SMs or a launch differs.
+  /// The first cause that applies to the figure: causes differ for DRAM, the SMs and launches.
   std::string likely_cause(const CeilingTerm& term) const {
     const bool is_dram = term.id.starts_with("dram_");
     const bool is_floor = term.id.starts_with("floor_");
@@ -50,7 +50,7 @@ struct Evidence {
   }
 };
 
-// Four digits, or all before the point.
+// Four significant digits, but all digits before the decimal point.
 std::string number(double value) {
   constexpr double kFourDigits = 1e3;
   return value >= kFourDigits ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
@@ -63,7 +63,7 @@ std::string band_text(const ExpectedBand& band, const std::string& unit) {
   return fmt::format("{} {} or less", number(*band.high), unit);
 }
 
-// Written so that NaN is within no band.
+// False for NaN.
 bool is_within(const ExpectedBand& band, double value) {
   return (!band.low || value >= *band.low) && (!band.high || value <= *band.high) &&
          !std::isnan(value);
@@ -93,26 +93,26 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
     f.likely = evidence.likely_cause(term);
   } else if (datasheet && value > kAboveDatasheet * *datasheet) {
     f.cost +=
-        ", and more than the datasheet allows: another card model, a wrong spec, or a cache "
-        "in the way";
+        ", and more than the datasheet allows: another board model, a wrong spec, or a cache "
+        "served the data";
   } else {
     f.verdict = FindingVerdict::note;
-    f.cost += ", better than any that was recorded";
+    f.cost += ", better than all recorded GPUs";
   }
   return f;
 }
 
-/// Figures that no device passes: those of the datasheet, and what is a part of one of them.
-Ceilings most_by_datasheet(const DeviceSpec& device) {
+/// Maxima of figures by the datasheet, including figures that are bounded by one of its values.
+Ceilings maxima_by_datasheet(const DeviceSpec& device) {
   Ceilings most = datasheet_ceilings(device);
   most.dram_random_bytes_per_s = most.dram_read_bytes_per_s;
   most.mma_sync_ops_per_s = most.ops_per_s;
   return most;
 }
 
-/// Bytes per second that one NVLink carries each way; empty for a version that is not known
-/// (NVIDIA, NVLink and NVSwitch, https://www.nvidia.com/en-us/data-center/nvlink/: 25 GB/s each way
-/// in the second to fourth generation, 50 in the fifth).
+/// Bandwidth of one NVLink per direction, in bytes per second; empty for an unknown version
+/// (NVIDIA, NVLink and NVSwitch, https://www.nvidia.com/en-us/data-center/nvlink/: 25 GB/s per
+/// direction in the second to fourth generation, 50 GB/s in the fifth).
 std::optional<double> nvlink_bytes_per_s(const std::optional<std::string>& version) {
   if (!version || version->empty()) return std::nullopt;
   switch (version->front()) {
@@ -130,7 +130,7 @@ std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device) {
   const Evidence evidence{measured, bands, state, device};
-  Ceilings listed = most_by_datasheet(device);
+  Ceilings listed = maxima_by_datasheet(device);
   std::vector<FigureFinding> findings;
   for (const CeilingTerm& term : ceiling_terms()) {
     const auto found = measured.find(term.id);
@@ -168,14 +168,14 @@ std::vector<Finding> link_findings(const GpuLink& link, const std::string& way,
   }
   if (access.verdict == FindingVerdict::off) {
     access.expected = "yes";
-    access.cost = "data between the two pass through the host's memory";
+    access.cost = "copies between the two GPUs go through host memory";
   }
   Finding links{FindingVerdict::unknown, "links", way, "", "", "", ""};
   if (listed.link != LinkKind::nvlink || listed.layout == LinkLayout::pairs) return {access, links};
   if (link.nvlinks == 0) {
     links.verdict = FindingVerdict::off;
     links.expected = "NVLink";
-    links.cost = "no NVLink is active between the two: data cross PCI Express";
+    links.cost = "no NVLink is active between the two GPUs: copies use PCI Express";
     return {access, links};
   }
   const auto each = nvlink_bytes_per_s(link.nvlink_version);
@@ -187,7 +187,7 @@ std::vector<Finding> link_findings(const GpuLink& link, const std::string& way,
   links.expected = fmt::format("NV{}", expected);
   links.verdict = link.nvlinks >= expected ? FindingVerdict::pass : FindingVerdict::off;
   if (links.verdict == FindingVerdict::off) {
-    links.cost = fmt::format("{} of {} NVLinks are not active, and carry nothing",
+    links.cost = fmt::format("{} of {} NVLinks are not active and carry no data",
                              expected - link.nvlinks, expected);
   }
   return {access, links};

@@ -1,6 +1,5 @@
-// Whether a GPU reaches what it should: its ceilings against the bands in which those of healthy
-// ones fall (docs/health.md), whether its links are those of its kind, and which part of the state
-// likely explains those that miss them.
+// Comparison of a GPU's ceilings with the bands of healthy GPUs of its model (docs/health.md) and
+// of its links with the expected ones, with the likely cause of each failure.
 #pragma once
 
 #include <optional>
@@ -15,35 +14,36 @@
 
 namespace gpuexp {
 
-/// A ceiling beside the band of its kind.
+/// A ceiling and its band.
 struct FigureFinding {
   const CeilingTerm* term = nullptr;
-  std::optional<MeasuredCeiling> measured;  ///< empty where a band waits for it
-  std::optional<ExpectedBand> band;         ///< empty where nobody has recorded one
+  std::optional<MeasuredCeiling> measured;  ///< empty if not measured
+  std::optional<ExpectedBand> band;         ///< empty if none is recorded
   std::optional<double> datasheet;          ///< in the unit of the term
   Finding finding;
 };
 
-/// Datasheets print rates with two or three digits.
+/// A figure above this multiple of its datasheet value is suspect. Datasheets round to two or three
+/// digits.
 inline constexpr double kAboveDatasheet = 1.01;
 
-/// One of every ceiling that was measured or has a band, in the order of the terms. Why one is low
-/// is looked for in the state, which may be empty.
+/// One finding for every ceiling that was measured or has a band, in the order of the terms. The
+/// likely cause of a low one is taken from the state, which may be empty.
 std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device);
 
-/// The links between a GPU and another of its machine.
+/// The links between a GPU and another GPU of the machine.
 struct LinkHealth {
-  int peer = 0;  ///< ordinal of the other
+  int peer = 0;  ///< ordinal of the other GPU
   std::string peer_uuid;
   std::string way;             ///< "NV18"
-  std::vector<Finding> state;  ///< empty where only a file was looked at
+  std::vector<Finding> state;  ///< empty if only a file was checked
   std::vector<FigureFinding> figures;
 };
 
-/// Whether they reach each other's memory, and over as many NVLinks as the datasheet's rate takes.
-/// `listed` is what configs/devices has of their kind; without links where nobody has listed any.
+/// Findings on peer access and on the number of active NVLinks, which must give the datasheet's
+/// rate. `listed` is the machine in configs/devices; it may have no links.
 std::vector<Finding> link_findings(const GpuLink& link, const std::string& way,
                                    const Machine& listed);
 

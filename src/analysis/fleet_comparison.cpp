@@ -38,7 +38,7 @@ class FleetComparer {
     for (const FleetResults& results : results_)
       add_rows(results);
     if (fleet_.gpus.size() < 2) {
-      throw ReportError(fmt::format("{} of one GPU ({}); a fleet has two or more",
+      throw ReportError(fmt::format("{} of one GPU ({}); expected two or more GPUs",
                                     results_.size() == 1 ? "results" : "all results are",
                                     fleet_.gpus.empty() ? "no rows" : fleet_.gpus.front().uuid));
     }
@@ -103,7 +103,7 @@ class FleetComparer {
 
   void compare_key(const FleetKey& key) {
     std::vector<FleetCell> cells;
-    std::string problem = "one GPU has it";
+    std::string problem = "only one GPU has it";
     const bool any_passed =
         std::ranges::any_of(key.rows, [](const FleetRow& row) { return row.record().passed(); });
     for (const FleetRow& row : key.rows) {
@@ -204,17 +204,17 @@ Table fleet_table(const FleetComparison& fleet) {
   constexpr FieldType kName = FieldType::text;
   constexpr FieldType kNumber = FieldType::real;
   Table table;
-  table.columns = {{"key", "", kName, "of the row"},
-                   {"gpu_uuid", "", kName, "of the GPU"},
-                   {"gpu", "", kName, "its name"},
-                   {"host", "", kName, "name of its machine"},
+  table.columns = {{"key", "", kName, "key of the row"},
+                   {"gpu_uuid", "", kName, "UUID of the GPU"},
+                   {"gpu", "", kName, "name of the GPU"},
+                   {"host", "", kName, "name of the machine"},
                    {"time_us", "us", kNumber, "median time on this GPU"},
                    {"fleet_time_us", "us", kNumber, "median of the GPUs' median times"},
-                   {"gpus", "", FieldType::integer, "that have a time of the cell"},
-                   {"ratio", "x", kNumber, "time on this GPU over the fleet's"},
+                   {"gpus", "", FieldType::integer, "number of GPUs with a time for the cell"},
+                   {"ratio", "x", kNumber, "time_us divided by fleet_time_us"},
                    {"ratio_ci95_low", "x", kNumber, "lower end of the 95 % interval of the ratio"},
-                   {"ratio_ci95_high", "x", kNumber, "upper end of it"},
-                   {"min_effect", "", kNumber, "minimum effect in force, as a share"},
+                   {"ratio_ci95_high", "x", kNumber, "upper end of the 95 % interval of the ratio"},
+                   {"min_effect", "", kNumber, "minimum effect in force, as a share of the time"},
                    {"verdict", "", kName, "slower, faster, same or inconclusive"}};
   for (const FleetCell& cell : fleet.cells) {
     const FleetGpu& gpu = fleet.gpus[cell.gpu];

@@ -8,7 +8,7 @@ namespace gpuexp {
 
 namespace {
 
-// Begins with a capital, unless it begins with a name.
+// Capitalises the text, unless it starts with a name.
 std::string sentence(const ExperimentResults& e, std::string text) {
   auto names = e.values(&ResultRecord::variant);
   for (const ResultAxis& axis : e.axes)
@@ -28,16 +28,16 @@ std::string headline_of(const ExperimentResults& experiment) {
     return sentence(experiment, std::move(text));
   const ResultAxis* axis = swept_axis(experiment);
   const std::size_t variants = experiment.values(&ResultRecord::variant).size();
-  // What has more values is what the experiment asks about.
-  constexpr std::size_t kFewest = 5;
+  // An experiment is about the variants or about the axis, whichever has more values.
+  constexpr std::size_t kMinValues = 5;
   const bool is_sweep =
-      axis && experiment.values(axis->column).size() >= std::max(kFewest, variants + 1);
+      axis && experiment.values(axis->column).size() >= std::max(kMinValues, variants + 1);
   std::string text = is_sweep ? sweep_headline(experiment) : comparison_headline(experiment);
   if (text.empty()) text = is_sweep ? comparison_headline(experiment) : sweep_headline(experiment);
   if (text.empty()) text = single_headline(experiment);
   if (text.empty()) return "";
   std::string headline = sentence(experiment, std::move(text));
-  // Which variant is the fastest, and by how much, is asked of every experiment that has several.
+  // Every experiment with several variants names the fastest one.
   if (is_sweep && variants > 1) {
     if (std::string more = comparison_headline(experiment); !more.empty())
       headline += fmt::format(" {}", sentence(experiment, std::move(more)));
@@ -46,7 +46,7 @@ std::string headline_of(const ExperimentResults& experiment) {
     return row.passed() && row.is_above_limit();
   });
   if (above > 0) {
-    headline += fmt::format(" Left out, as no record: {} above the limit.",
+    headline += fmt::format(" Excluded: {} above the limit.",
                             above == 1 ? "a row" : fmt::format("{} rows", above));
   }
   return headline;

@@ -1,5 +1,5 @@
-// One line per experiment that says what its numbers say, and nothing that the intervals of the
-// medians leave open.
+// One-line result of an experiment, with only the differences that the intervals of the medians
+// resolve.
 #pragma once
 
 #include <string>
@@ -9,35 +9,36 @@
 
 namespace gpuexp {
 
-/// Variants compared at one problem, or the extremes of a sweep: whichever the experiment has more
-/// of. "" where the numbers allow no headline.
+/// Compares variants at one problem, or describes a sweep, whichever has more values in the
+/// experiment. "" if the numbers allow no headline.
 std::string headline_of(const ExperimentResults& experiment);
 
-/// The fastest variant, or the slowest, against the baseline and the vendor's library, at the
+/// The fastest or the slowest variant compared with the baseline and the vendor's library, at the
 /// largest problem that has both.
 std::string comparison_headline(const ExperimentResults& experiment);
 
 /// The time of the largest problem.
 std::string single_headline(const ExperimentResults& experiment);
 
-/// Neighbouring points of a curve whose values differ by 5 % at most.
+/// Neighbouring points of a curve whose values differ by at most 5 %.
 struct Plateau {
-  std::size_t first;  ///< place of a point
+  std::size_t first;  ///< index of a point
   std::size_t last;
 };
 
-/// Of values in the order of what is swept: runs of two points or more, none overlapping, each as
-/// long as it can be. The last point of one that others follow is a knee.
+/// Non-overlapping plateaus of at least two points, each of maximum length, of values in the order
+/// of the swept parameter. The last point of a plateau that is followed by points is a knee.
 std::vector<Plateau> plateaus_of(const std::vector<double>& values);
 
-/// What a step takes on each plateau of each variant (Family's metric kStepCyclesMetric), and where
-/// a knee is; "" for experiments without that metric, or that sweep nothing.
+/// Cycles per step (metric kStepCyclesMetric) on each plateau of each variant, and the knees. ""
+/// without that metric or without a sweep.
 std::string latency_headline(const ExperimentResults& experiment);
 
-/// The numeric parameter with the most values, two at least; null without one.
+/// The numeric parameter with the most values, at least two; null if there is none.
 const ResultAxis* swept_axis(const ExperimentResults& experiment);
 
-/// Where throughput falls most from one value of the swept parameter to the next, and its range.
+/// The largest drop of throughput between neighbouring values of the swept parameter, else its
+/// range.
 std::string sweep_headline(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

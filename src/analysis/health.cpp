@@ -14,10 +14,10 @@ namespace gpuexp {
 namespace {
 
 constexpr const char* kLinkCure =
-    "nvidia-smi -i GPU -q shows it under GPU Link Info; reseat the board, look at slot, riser and "
+    "nvidia-smi -i GPU -q shows it under GPU Link Info; reseat the board, check slot, riser and "
     "BIOS";
 
-/// What is looked at, and what is expected of it, which may be empty.
+/// A checked property and its expected value, which may be empty.
 struct Topic {
   const char* name;
   std::string expected = {};
@@ -44,8 +44,8 @@ Finding mig(const DeviceState& s) {
   if (!health::partitioned(s)) return topic.pass("off");
   return topic.off(
       s.is_mig_instance ? "on, and this is an instance" : "on",
-      "an instance has a part of the SMs, of L2 and of the bandwidth, so that no figure of the "
-      "whole GPU is reached",
+      "an instance has a share of the SMs, L2 and bandwidth, so figures of the whole GPU are not "
+      "reached",
       "nvidia-smi mig -lgi lists instances; nvidia-smi -i GPU -mig 0 turns MIG off (root)");
 }
 
@@ -60,10 +60,10 @@ Finding ecc(const DeviceState& s) {
   if (*s.ecc_on != *s.ecc_on_by_default) {
     return topic.off(
         found,
-        *s.ecc_on ? "boards with GDDR store check bits beside the data, which takes bandwidth "
-                    "and memory"
-                  : "errors in memory go unseen, and figures are of other traffic than on "
-                    "boards that check",
+        *s.ecc_on ? "boards with GDDR store check bits in device memory, which costs bandwidth "
+                    "and capacity"
+                  : "memory errors are not detected, and memory traffic differs from boards with "
+                    "ECC",
         fmt::format("nvidia-smi -i GPU -e {} (root), then a reset", *s.ecc_on ? 0 : 1));
   }
   if (s.ecc_on_next && *s.ecc_on_next != *s.ecc_on)
@@ -71,17 +71,17 @@ Finding ecc(const DeviceState& s) {
   return topic.pass(found);
 }
 
-// Those of the board's life alone are a note: what they hit has been remapped or retired since, and
-// whether that went well is a topic of its own.
+// Earlier errors are a note: the driver has remapped or retired the memory, which memory_repair()
+// checks.
 Finding memory_errors(const DeviceState& s) {
   const Topic topic{"uncorrected errors", "none"};
   if (!s.uncorrected_errors) return topic.unknown();
   if (*s.uncorrected_errors > 0) {
     return topic.off(
         fmt::format("{} since the driver was loaded", *s.uncorrected_errors),
-        "a program that used that memory was ended, or went on with wrong data",
+        "a program that used the memory was ended, or continued with wrong data",
         "nvidia-smi -i GPU -q -d ECC,ROW_REMAPPER shows where; reset the GPU, and replace the "
-        "board if they come back");
+        "board if errors recur");
   }
   const auto lifetime = s.uncorrected_errors_lifetime.value_or(0);
   if (lifetime > 0)
@@ -96,7 +96,7 @@ Finding memory_repair(const DeviceState& s) {
       "nvidia-smi -i GPU -q -d ROW_REMAPPER,PAGE_RETIREMENT shows it; reset the GPU";
   constexpr const char* kCost = "faulty memory stays in use until the next reset";
   if (s.row_remap_failed == true) {
-    return rows.off("failed", "faulty memory stays in use: no spare row is left for it",
+    return rows.off("failed", "faulty memory stays in use: no spare row is left",
                     "nvidia-smi -i GPU -q -d ROW_REMAPPER shows it; replace the board");
   }
   if (s.row_remap_pending == true) return rows.off("pending", kCost, kReset);
@@ -115,8 +115,8 @@ Finding power_limit(const DeviceState& s) {
     return Topic{topic.name, "default unknown"}.finding(FindingVerdict::unknown, found);
   if (!health::power_limit_low(s)) return topic.pass(found);
   return topic.off(
-      found, "kernels that draw more, those on tensor cores first, run at a lower clock",
-      fmt::format("nvidia-smi -i GPU -q -d POWER shows who limits it; nvidia-smi -i GPU -pl "
+      found, "kernels that need more power, first those on tensor cores, run at a lower clock",
+      fmt::format("nvidia-smi -i GPU -q -d POWER shows the limits; nvidia-smi -i GPU -pl "
                   "{:.0f} (root) sets the default",
                   *s.power_limit_default_w));
 }
@@ -129,12 +129,11 @@ Finding pcie_width(const DeviceState& s) {
   if (s.pcie_width.value_or(0) <= 0) return topic.unknown();
   if (*s.pcie_width >= *s.pcie_width_max) return topic.pass(lanes(*s.pcie_width));
   return topic.off(lanes(*s.pcie_width),
-                   "copies between host and GPU take longer in proportion; kernels do not",
+                   "copies between host and GPU take proportionally longer; kernels do not",
                    kLinkCure);
 }
 
-// Links train down when the GPU has nothing to do, so that a lower generation is a fault of one
-// under load alone.
+// An idle GPU lowers the generation of its link, so a lower generation is a fault only under load.
 Finding pcie_generation(const DeviceState& s) {
   Topic topic{"PCIe generation"};
   if (s.pcie_generation_max.value_or(0) <= 0) return topic.unknown();
@@ -149,8 +148,8 @@ Finding pcie_generation(const DeviceState& s) {
     return topic.off(found, "copies between host and GPU take longer; kernels do not", kLinkCure);
   }
   if (s.pcie_generation_gpu_max.value_or(0) > *s.pcie_generation_max) {
-    topic.expected =
-        fmt::format("{} in this slot, {} in a newer", topic.expected, *s.pcie_generation_gpu_max);
+    topic.expected = fmt::format("{} in this slot, {} in a newer one", topic.expected,
+                                 *s.pcie_generation_gpu_max);
     return topic.note(found);
   }
   return topic.pass(found);
@@ -171,9 +170,9 @@ Finding sm_clock(const DeviceState& s, const DeviceSpec& device) {
   const std::string found = megahertz(*s.load->sm_clock_mhz);
   if (!health::sm_clock_low(s, device)) return topic.pass(found);
   return topic.off(
-      found, "whatever SMs compute takes longer in proportion, though no power limit slowed them",
-      "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU -rgc "
-      "and -rac (root) lift locked and applications clocks");
+      found, "computation on SMs takes proportionally longer, although no power limit applied",
+      "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows the reason; nvidia-smi -i GPU -rgc "
+      "and -rac (root) reset locked and applications clocks");
 }
 
 Finding memory_clock(const DeviceState& s) {
@@ -183,18 +182,18 @@ Finding memory_clock(const DeviceState& s) {
   const double clock = *s.load->memory_clock_mhz;
   if (health::memory_clock_low(s)) {
     return topic.off(
-        megahertz(clock), "device memory has less bandwidth in proportion",
-        "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU "
-        "-rmc and -rac (root) lift locked and applications clocks");
+        megahertz(clock), "device memory has proportionally less bandwidth",
+        "nvidia-smi -i GPU -q -d CLOCK,PERFORMANCE shows the reason; nvidia-smi -i GPU "
+        "-rmc and -rac (root) reset locked and applications clocks");
   }
   if (clock < health::kHeldMemoryClockShare * *s.memory_clock_max_mhz) {
-    topic.expected += " in state 0, which GeForce boards do not compute in";
+    topic.expected += " in performance state 0, which GeForce boards do not use for computation";
     return topic.note(megahertz(clock) + ", in performance state 2");
   }
   return topic.pass(megahertz(clock));
 }
 
-// The rows tell no reason from none known, the driver's answer to the same question does.
+// Rows without reasons can mean "none" or "unknown"; the driver's answer in the state decides.
 bool reasons_are_known(const DeviceState& s) {
   return s.clock_reasons && s.load && s.load->rows > 0;
 }
@@ -210,8 +209,8 @@ Finding slowdowns(const DeviceState& s) {
   }
   return topic.off(
       fmt::format("{}", fmt::join(found, ", ")),
-      "clocks fall, and figures are those of a GPU that is too hot or is short of power",
-      "nvidia-smi -i GPU -q -d PERFORMANCE,TEMPERATURE,POWER shows which; look at air flow, "
+      "clocks are lower, because the GPU is too hot or lacks power",
+      "nvidia-smi -i GPU -q -d PERFORMANCE,TEMPERATURE,POWER shows the reason; check air flow, "
       "dust, power cables and supply");
 }
 
@@ -222,20 +221,20 @@ Finding power_cap(const DeviceState& s) {
   const std::string most =
       s.load->power_w ? fmt::format("{:.0f} W at most", *s.load->power_w) : "power unknown";
   if (rows == s.load->clock_reasons.end()) return Topic{kTopic}.pass("not reached: " + most);
-  return Topic{kTopic, "normal at full load, as of tensor cores"}.note(
+  return Topic{kTopic, "normal at full load, such as on tensor cores"}.note(
       fmt::format("reached in {} of {}: {}", rows->second, counted(s.load->rows, "row"), most));
 }
 
 Finding temperature(const DeviceState& s) {
   const Topic topic{"temperature",
-                    fmt::format("{:.0f} °C or more below slowdown", kLeastSlowdownMarginC)};
+                    fmt::format("{:.0f} °C or more below slowdown", kMinSlowdownMarginC)};
   if (!s.slowdown_margin_c || !s.temperature_c) return topic.unknown();
   const double highest = std::max(*s.temperature_c, s.load ? s.load->temperature_c.value_or(0) : 0);
   const double margin = *s.slowdown_margin_c - (highest - *s.temperature_c);
   const std::string found = fmt::format("{:.0f} °C, {:.0f} °C below slowdown", highest, margin);
-  if (margin >= kLeastSlowdownMarginC) return topic.pass(found);
+  if (margin >= kMinSlowdownMarginC) return topic.pass(found);
   return topic.off(found, "a longer load or a warmer room lowers clocks",
-                   "nvidia-smi -i GPU -q -d TEMPERATURE shows it; look at air flow and dust");
+                   "nvidia-smi -i GPU -q -d TEMPERATURE shows it; check air flow and dust");
 }
 
 Finding clock_settings(const DeviceState& s) {
@@ -264,7 +263,7 @@ Finding other_processes(const DeviceState& s) {
   constexpr double kGiga = 1e9;
   if (!s.processes) return topic.unknown();
   if (*s.processes == 0) return topic.pass("none");
-  topic.expected += ": they may take time, power and bandwidth";
+  topic.expected += ": they may use time, power and bandwidth";
   return topic.note(fmt::format(
       "{}{}", *s.processes,
       s.process_bytes

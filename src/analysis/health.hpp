@@ -1,4 +1,4 @@
-// Whether a GPU is healthy: its state against how such a GPU is meant to run (docs/health.md).
+// Comparison of a GPU's state with the expected state (docs/health.md).
 #pragma once
 
 #include <string>
@@ -12,31 +12,32 @@ namespace gpuexp {
 
 enum class FindingVerdict {
   pass,
-  note,     ///< worth knowing, and no fault
-  unknown,  ///< the driver does not say, or nobody has recorded what to expect
-  off,      ///< not as expected, at a cost
+  note,     ///< noteworthy, but not a fault
+  unknown,  ///< the driver does not report it, or no expected value is recorded
+  off,      ///< not as expected, with a cost
 };
 std::string_view name_of(FindingVerdict verdict);
 
-/// One thing that was looked at.
+/// Result of one check.
 struct Finding {
   FindingVerdict verdict = FindingVerdict::unknown;
   std::string topic;     ///< "ECC", "power limit", "dram_copy"
-  std::string found;     ///< "500 W"; "unknown" where the driver does not say
+  std::string found;     ///< "500 W"; "unknown" if the driver does not report it
   std::string expected;  ///< "700 W"; may be empty
-  std::string cost;      ///< what it does to measurements, or by how much it is beside its band
-  /// Of what failed: the command that shows or changes it, in which "-i GPU " stands for this one.
+  std::string cost;      ///< effect on measurements, or distance from the band
+  /// For a failed check, the command that shows or changes it, with "-i GPU " as placeholder.
   std::string cure;
-  std::string likely;  ///< of a figure that failed: what else was found and may be the reason
+  std::string likely;  ///< for a failed figure, another finding that is its likely cause
 
   bool operator==(const Finding&) const = default;
 };
 
-/// Nearer to the slowdown than this, a warmer room or a longer load would reach it.
-inline constexpr double kLeastSlowdownMarginC = 5;
+/// Minimum margin, in °C, between temperature and slowdown: less may be used up by a warmer room or
+/// a longer load.
+inline constexpr double kMinSlowdownMarginC = 5;
 
-/// One of every topic, in the order in which they are shown. `device` has the clock that its kind
-/// is sold with, which on GeForce boards is below the highest that the driver names.
+/// One finding for every topic, in display order. `device` has the model's boost clock, which on
+/// GeForce boards is below the maximum clock that the driver reports.
 std::vector<Finding> state_findings(const DeviceState& state, const DeviceSpec& device);
 
 }  // namespace gpuexp

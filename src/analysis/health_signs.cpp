@@ -42,7 +42,7 @@ Sign sm_clock_low(const DeviceState& state, const DeviceSpec& device) {
 
 Sign ecc_newly_on(const DeviceState& state) {
   if (state.ecc_on != true || state.ecc_on_by_default != false) return std::nullopt;
-  return "ECC is on, which it is not by default";
+  return "ECC is on, but off by default";
 }
 
 Sign power_limit_low(const DeviceState& state) {
@@ -66,7 +66,7 @@ Sign shared_with_others(const DeviceState& state) {
 
 Sign partitioned(const DeviceState& state) {
   if (state.mig_on != true && !state.is_mig_instance) return std::nullopt;
-  return "MIG is on, and an instance has a part of the GPU alone";
+  return "MIG is on, and an instance is only a part of the GPU";
 }
 
 }  // namespace gpuexp::health

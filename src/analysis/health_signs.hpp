@@ -1,6 +1,5 @@
-// What is wrong with a GPU's state, in words: findings about the state are made of it, and findings
-// about figures name it as a likely cause. Empty where nothing is wrong, or the driver does not
-// say.
+// Faults of a GPU's state as text: findings about the state use them, and findings about figures
+// name them as likely causes. A sign is empty if there is no fault or the state is unknown.
 #pragma once
 
 #include <optional>
@@ -12,19 +11,19 @@
 
 namespace gpuexp::health {
 
-/// A clock below this share of its maximum is held down. Without the power cap, the median of an
-/// H200's rows is 0.4 % below it (docs/results/h200/all.json.zst), and a step of the clock is less
-/// than another 1 %.
+/// A clock below this share of its maximum is limited. Without the power cap, the median of an
+/// H200's rows is 0.4 % below the maximum (docs/results/h200/all.json.zst), and a clock step is
+/// less than another 1 %.
 inline constexpr double kHeldClockShare = 0.95;
-/// The memory clock has a few steps alone, so that whatever is below the highest is another step.
+/// The memory clock has only a few steps, so a lower clock is another step.
 inline constexpr double kHeldMemoryClockShare = 0.99;
-/// The driver lets GeForce boards compute in performance state 2 ("CUDA - Force P2 State"), with a
-/// lower memory clock, so that large data sets meet no errors that no ECC would find (NVIDIA, as
-/// quoted in https://babeltechreviews.com/nvidia-cuda-force-p2-state/): 9501 instead of 9751 MHz on
-/// an RTX 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). A drop twice as large
-/// has another cause.
+/// GeForce boards compute in performance state 2 ("CUDA - Force P2 State"), with a lower memory
+/// clock to avoid memory errors in large data sets without ECC (NVIDIA, as quoted in
+/// https://babeltechreviews.com/nvidia-cuda-force-p2-state/): 9501 instead of 9751 MHz on an RTX
+/// 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). A drop twice as large has
+/// another cause.
 inline constexpr double kComputeStateClockShare = 0.95;
-/// A limit is set in whole watts.
+/// Power limits are set in whole watts.
 inline constexpr double kPowerLimitStepW = 0.5;
 
 using Sign = std::optional<std::string>;
@@ -37,10 +36,11 @@ Sign slowed(const DeviceState& state);
 Sign shared_with_others(const DeviceState& state);
 Sign partitioned(const DeviceState& state);
 
-/// The clock that SMs hold unless something keeps them from it; empty where nobody says.
+/// The SM clock of a GPU that nothing limits, in MHz; empty if unknown.
 std::optional<double> sm_clock_to_expect(const DeviceState& state, const DeviceSpec& device);
 
-/// Reasons among the load's that mean a fault, or its cooling's or power's: not the power cap.
+/// Clock reasons of the load that indicate a fault of the board, cooling or power supply; not the
+/// power cap.
 std::vector<std::string> harmful_reasons(const LoadReadings& load);
 
 }  // namespace gpuexp::health

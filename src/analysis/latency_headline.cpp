@@ -11,7 +11,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr double kMostWithin = 1.05;
+constexpr double kMaxSpread = 1.05;
 
 struct Point {
   double x;
@@ -72,7 +72,7 @@ std::vector<Plateau> plateaus_of(const std::vector<double>& values) {
     std::size_t last = first;
     while (last + 1 < values.size()) {
       const double next = values[last + 1];
-      if (std::max(high, next) > kMostWithin * std::min(low, next)) break;
+      if (std::max(high, next) > kMaxSpread * std::min(low, next)) break;
       low = std::min(low, next);
       high = std::max(high, next);
       ++last;

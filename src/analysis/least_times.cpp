@@ -13,7 +13,7 @@ constexpr double kMicro = 1e6;
 constexpr double kWavefrontBytes = 128;
 constexpr double kSectorsPerWavefront = kWavefrontBytes / kSectorBytes;
 
-// What a further kernel of a launch adds, as predictions have it: in a graph less than outside.
+// Time that each further kernel of a launch adds, as in predictions: less in a graph than outside.
 double further_kernel_us(const ResultRecord& row, const Ceilings& ceilings) {
   constexpr double kNanosPerMicro = 1e3;
   const bool is_graph = row.mode && is_captured(*row.mode);
@@ -21,19 +21,19 @@ double further_kernel_us(const ResultRecord& row, const Ceilings& ceilings) {
                                                  : *ceilings.kernel_latency_ns / kNanosPerMicro;
 }
 
-// A wavefront per four sectors that cp.async copied into shared memory. What is missing shows them:
-// the kernel reads from shared memory what it has loaded, and has stored little of it there. 0
-// where it has stored it, or reads too little.
+// Wavefronts of cp.async writes to shared memory, one per four sectors. No counter has them: they
+// are inferred if a kernel reads loaded data from shared memory but has stored little of it there.
+// 0 if it has stored the data, or reads too little.
 double copied_wavefronts(const ResultRecord& row) {
   const double loaded = count_of(row, "global_load_sectors").value_or(0) / kSectorsPerWavefront;
   const double stored = count_of(row, "shared_store_wavefronts").value_or(0);
   const double read = count_of(row, "shared_load_wavefronts").value_or(0);
   const double copied = loaded - stored;
-  constexpr double kMost = 0.5;
-  return copied > kMost * loaded && read >= copied ? copied : 0;
+  constexpr double kMajority = 0.5;
+  return copied > kMajority * loaded && read >= copied ? copied : 0;
 }
 
-// Counted ones, or at least those of shared memory and of the copies.
+// Counted wavefronts, or the sum for shared memory and copies if this is larger.
 std::optional<double> l1_data_wavefronts_of(const ResultRecord& row) {
   const auto counted = count_of(row, "l1_data_wavefronts");
   const double copied = copied_wavefronts(row);
@@ -43,7 +43,7 @@ std::optional<double> l1_data_wavefronts_of(const ResultRecord& row) {
   return std::max(*counted, least);
 }
 
-// The pipe on which the declared work takes longest, where that is what limits the row.
+// The pipe with the longest time for the declared work, if it limits the row.
 std::optional<Pipe> pipe_of(const ResultRecord& row) {
   for (const std::string& limit : {row.measured_limit_by, row.limit_by}) {
     for (int i = 0; i < kPipeCount; ++i) {
@@ -53,11 +53,11 @@ std::optional<Pipe> pipe_of(const ResultRecord& row) {
   return std::nullopt;
 }
 
-// No mma.sync does more than m16n8k32; what does is wgmma.
+// The largest mma.sync is m16n8k32; instructions with more operations are wgmma.
 TensorPath path_of(double operations, double tensor_instructions) {
-  constexpr double kMostOfMmaSync = 2.0 * 16 * 8 * 32;
-  return operations > kMostOfMmaSync * tensor_instructions ? TensorPath::wgmma
-                                                           : TensorPath::mma_sync;
+  constexpr double kMaxOfMmaSync = 2.0 * 16 * 8 * 32;
+  return operations > kMaxOfMmaSync * tensor_instructions ? TensorPath::wgmma
+                                                          : TensorPath::mma_sync;
 }
 
 std::optional<double> share_from_grid(const ResultRecord& row, const DeviceRates& rates) {
@@ -92,7 +92,7 @@ class LeastTimesOf {
   }
 
  private:
-  // `rate`: of the whole device, per second.
+  // `rate` is for the whole device, per second.
   void add(Resource resource, const std::optional<double>& amount,
            const std::optional<double>& rate) {
     if (amount && rate && *rate > 0) add_seconds(resource, *amount, *amount / *rate);
@@ -111,8 +111,8 @@ class LeastTimesOf {
     if (seconds) add_seconds(Resource::dram, *read + *written, *seconds);
   }
 
-  // L1 merges stores before they reach L2, so that L1's sectors stored can be more than arrive.
-  // What DRAM read for loads was no store; what it read for partial writes was one.
+  // L1 merges stores, so L1 counts at least as many stored sectors as reach L2. Sectors that DRAM
+  // read for loads are not stores; sectors read for partial writes are.
   double sectors_stored_in_l2(double sectors) const {
     const double loaded = std::min(count_of(row_, "dram_read_bytes").value_or(0) / kSectorBytes,
                                    count_of(row_, "global_load_sectors").value_or(0));
@@ -130,14 +130,14 @@ class LeastTimesOf {
                                 stored / *c.l2_write_bytes_per_s));
   }
 
-  // The rate of all SMs, each of which takes `per_clock` per clock.
+  // The rate of all SMs per second; each SM handles `per_clock` per cycle.
   std::optional<double> per_second(double per_clock) const {
     const auto clock_hz = clock_of(row_, rates_);
     if (!rates_.sm_count || !clock_hz) return std::nullopt;
     return per_clock * *rates_.sm_count * *clock_hz;
   }
 
-  // Measured at the clock of the ceilings.
+  // The ceiling was measured at its own clock; it is scaled to the row's clock.
   std::optional<double> shared_wavefronts_per_s() const {
     const auto& shared = rates_.ceilings.shared_bytes_per_s;
     const auto& full_hz = rates_.ceilings.sm_clock_hz;
@@ -177,8 +177,8 @@ class LeastTimesOf {
   LeastTimes times_;
 };
 
-// A launch of the kernel by itself. Of the declared operations it has those of its tensor
-// instructions; of other pipes each kernel's own instructions are counted.
+// A record of one kernel of a launch. Its declared operations are proportional to its tensor
+// instructions; for other pipes, each kernel's own instructions are counted.
 ResultRecord record_of_kernel(const ResultRecord& row, const NamedValues& counters) {
   ResultRecord kernel;
   kernel.counters = counters;
@@ -264,11 +264,11 @@ std::optional<LeastTime> LeastTimes::longest() const {
   const auto& times = of_chain.empty() ? of_resources : of_chain;
   const auto longest = std::ranges::max_element(times, {}, &LeastTime::time_us);
   if (longest == times.end()) return std::nullopt;
-  // Operands of tensor instructions pass L1's data stage while these are executed.
-  constexpr double kAlike = 1.05;
+  // Operands of tensor instructions pass L1's data stage during their execution.
+  constexpr double kSimilar = 1.05;
   const auto operations = std::ranges::find(times, Resource::operations, &LeastTime::resource);
   const bool are_operands = longest->resource == Resource::l1_data && operations != times.end() &&
-                            kAlike * operations->time_us >= longest->time_us;
+                            kSimilar * operations->time_us >= longest->time_us;
   return are_operands ? *operations : *longest;
 }
 
@@ -306,7 +306,7 @@ LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates,
   auto floor_us = row.floor_us;
   if (!floor_us && row.mode) floor_us = rates.ceilings.floor_us(*row.mode);
   times.kernels = kernels_of(row, rates);
-  // A fill takes next to nothing by itself.
+  // The time of a fill itself is negligible.
   const double fills = fills_of(row, rates);
   times.further_us = (times.kernels - fills - 1) * further_kernel_us(row, rates.ceilings) +
                      fills * rates.ceilings.floor_graph_us.value_or(0);

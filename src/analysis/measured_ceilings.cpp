@@ -14,7 +14,7 @@ namespace gpuexp {
 
 namespace {
 
-// A family's own calls make ceilings, a vendor's are held beside them.
+// gpuexp's own variants give ceilings; vendor calls are compared with them.
 enum class Of { own, vendor };
 
 struct FamilySource {
@@ -22,7 +22,7 @@ struct FamilySource {
   const CeilingRows* source;
 };
 
-// By ceiling.
+// Sources by ceiling.
 std::map<std::string, std::vector<FamilySource>> sources_of(const Registry& registry, Of whose) {
   std::map<std::string, std::vector<FamilySource>> sources;
   for (const Family& family : registry.families()) {
@@ -35,15 +35,15 @@ std::map<std::string, std::vector<FamilySource>> sources_of(const Registry& regi
   return sources;
 }
 
-/// A time with its interval.
+/// A time with its interval, in µs.
 struct Span {
   double us;
   double low;
   double high;
 };
 
-// The ends' distances add in squares, each side of its own, as those of ratios do
-// (stats/ratio.hpp).
+// The distances of the ends are combined as the root of the sum of squares, separately for each
+// side, as in stats/ratio.hpp.
 Span difference(const Span& a, const Span& b) {
   const double us = a.us - b.us;
   return {us, us - std::hypot(a.us - a.low, b.high - b.us),
@@ -82,7 +82,7 @@ class Reading {
   using Kind = CeilingRows::Kind;
 
   static bool is_better(Kind kind, const MeasuredCeiling& a, const MeasuredCeiling& b) {
-    if (kind == Kind::sm_clock) return false;  // the first row's stands
+    if (kind == Kind::sm_clock) return false;  // keeps the first row's clock
     return kind == Kind::latency ? a.value < b.value : a.value > b.value;
   }
 
@@ -102,7 +102,8 @@ class Reading {
     return Span{*time, *low, *high};
   }
 
-  // What of the row's time belongs to something else.
+  // The part of the row's time that is not part of the ceiling: the floor or another variant's
+  // time.
   std::optional<Span> overhead(const ResultRecord& row, const FamilySource& from) const {
     const CeilingRows& source = *from.source;
     if (source.launch_is_overhead) {
@@ -152,7 +153,7 @@ class Reading {
   const DeviceSpec& device_;
 };
 
-// Samples in a graph are means over so many launches that nothing is left of the clock's step.
+// Samples in a graph are means over many launches, so the timer resolution does not show.
 std::optional<MeasuredCeiling> floor_of(Mode mode, const std::vector<double>& samples_us) {
   if (samples_us.empty()) return std::nullopt;
   const double quantum =

@@ -26,8 +26,8 @@ PredictedDifference difference(const RowPair& pair) {
 }  // namespace
 
 bool PredictedDifference::differs() const {
-  constexpr double kLeastFactor = 1.02;  // as of measured times
-  return std::max(factor, 1 / factor) >= kLeastFactor;
+  constexpr double kMinFactor = 1.02;  // as for measured times
+  return std::max(factor, 1 / factor) >= kMinFactor;
 }
 
 std::vector<PredictedDifference> predicted_differences_of(const ExperimentResults& experiment,

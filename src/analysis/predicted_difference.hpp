@@ -1,5 +1,5 @@
-// Simulated variants against those that they compare to: what was counted, beside the factor
-// between their predicted times. No time was measured, so that nothing can be accounted for.
+// Simulated variants compared with their compare_to: the counter changes and the factor between the
+// predicted times. Without measured times there is no cause.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,16 @@ namespace gpuexp {
 struct PredictedDifference : RowPair {
   explicit PredictedDifference(const RowPair& pair) : RowPair(pair) {}
 
-  double factor = 1;                     ///< predicted time of the reference over that of the row
-  std::vector<CounterChange> changes;    ///< declared to change, and did
-  std::vector<CounterChange> kept;       ///< declared to stay, and did
-  std::vector<ExpectedChange> not_seen;  ///< declared, and counted otherwise
+  double factor = 1;  ///< predicted time of the reference / predicted time of the row
+  std::vector<CounterChange> changes;    ///< declared changes that happened
+  std::vector<CounterChange> kept;       ///< declared unchanged, and unchanged
+  std::vector<ExpectedChange> not_seen;  ///< declared changes that did not happen
 
   bool differs() const;
 };
 
-/// For each variant that has a predicted time beside its compare_to, in the order of the rows; of
-/// each the problem that takes longest, or all of them.
+/// Differences of the variants whose row and compare_to have predicted times, in the order of the
+/// rows, at the problem with the longest time or at all problems.
 std::vector<PredictedDifference> predicted_differences_of(const ExperimentResults& experiment,
                                                           bool all_problems);
 

@@ -1,4 +1,4 @@
-// What a whole report comes to: rows of each status and flag, and the GPU's conditions meanwhile.
+// Summary of a report: number of rows by status and flag, and conditions of the GPU.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace gpuexp {
 
-/// In the order in which they first appear; rows without a status are "no status".
+/// Number of rows by status, in the order in which they first appear; rows without a status are "no
+/// status".
 std::vector<std::pair<std::string, std::size_t>> status_counts(const RecordTable& table);
 
-/// Rows that passed with the flag, the most frequent first.
+/// Number of passed rows by flag, the most frequent first.
 std::vector<std::pair<std::string, std::size_t>> flag_counts(const RecordTable& table);
 
-/// What was read of the GPU while rows were timed; empty where nothing was.
+/// Readings of the GPU while rows were timed; empty if unknown.
 struct ReadConditions {
   std::optional<double> lowest_sm_clock_mhz;
   std::optional<double> highest_sm_clock_mhz;

@@ -1,4 +1,4 @@
-// What names an experiment and its rows, for every view of them.
+// Names of an experiment and its rows, shared by all views.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gpuexp {
 
-/// A column that tells rows of an experiment apart.
+/// A column that distinguishes rows of an experiment.
 struct RowLabel {
   std::string heading;
   ColumnHandle column;
@@ -18,10 +18,10 @@ struct RowLabel {
 /// "ladder: matmul".
 std::string title_of(const ExperimentResults& experiment);
 
-/// What all rows share: "k = 4096", "cold".
+/// Values that all rows share: "k = 4096", "cold".
 std::vector<std::string> shared_facts(const ExperimentResults& experiment);
 
-/// The variant, the parameters that vary, and the mode and the GPU where there are several.
+/// The variant, the parameters that vary, and mode and GPU if there are several.
 std::vector<RowLabel> row_labels(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

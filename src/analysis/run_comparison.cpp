@@ -43,11 +43,11 @@ std::vector<ComparisonColumn> declare_columns() {
     return text_field(s ? name_of(*s) : "");
   };
   add("outcome", "", kText,
-      "slower, faster, same, inconclusive, missing (in A alone), added (in B alone), "
-      "broken (passed in A alone), repaired (passed in B alone) or untested (passed in "
-      "neither)",
+      "slower, faster, same, inconclusive, missing (only in A), added (only in B), broken (passed "
+      "only in A), repaired (passed only in B) or untested (passed in neither)",
       [](Row r) { return text_field(name_of(r.outcome)); });
-  add("why", "", kText, "why there is no verdict", [](Row r) { return text_field(r.reason); });
+  add("why", "", kText, "reason why there is no verdict",
+      [](Row r) { return text_field(r.reason); });
   add("status_a", "", kText, "status in A", [=](Row r) { return status(r.status_a); });
   add("status_b", "", kText, "status in B", [=](Row r) { return status(r.status_b); });
   for (const auto& [side, run, member] :
@@ -59,31 +59,32 @@ std::vector<ComparisonColumn> declare_columns() {
     const std::string time = fmt::format("time_{}", side);
     statistic(time + "_us", "us", kReal, fmt::format("median time in {}", run),
               [](const Statistics& s) { return s.median; });
-    statistic(time + "_ci95_low_us", "us", kReal, "lower end of its 95 % interval",
-              [](const Statistics& s) {
+    statistic(time + "_ci95_low_us", "us", kReal,
+              "lower end of the 95 % interval of the median time", [](const Statistics& s) {
                 return value_field(s.median_ci95, [](const Interval& i) { return i.low; });
               });
-    statistic(time + "_ci95_high_us", "us", kReal, "upper end of its 95 % interval",
-              [](const Statistics& s) {
+    statistic(time + "_ci95_high_us", "us", kReal,
+              "upper end of the 95 % interval of the median time", [](const Statistics& s) {
                 return value_field(s.median_ci95, [](const Interval& i) { return i.high; });
               });
-    statistic(fmt::format("samples_{}", side), "", kInteger, fmt::format("samples in {}", run),
+    statistic(fmt::format("samples_{}", side), "", kInteger,
+              fmt::format("number of samples in {}", run),
               [](const Statistics& s) { return static_cast<std::int64_t>(s.count); });
   }
-  add("ratio", "x", kReal, "median time in B over median time in A",
+  add("ratio", "x", kReal, "median time in B divided by median time in A",
       [](Row r) { return value_field(r.ratio, [](const Ratio& x) { return x.value; }); });
   add("ratio_ci95_low", "x", kReal, "lower end of the 95 % interval of the ratio",
       [](Row r) { return value_field(r.ratio, [](const Ratio& x) { return x.ci95.low; }); });
   add("ratio_ci95_high", "x", kReal, "upper end of the 95 % interval of the ratio",
       [](Row r) { return value_field(r.ratio, [](const Ratio& x) { return x.ci95.high; }); });
   add("clock_ratio", "x", kReal,
-      "SM clock in B over SM clock in A; a difference has to show in cycles, too",
+      "SM clock in B divided by SM clock in A; a difference must also show in cycles",
       [](Row r) { return number_field(r.clock_ratio); });
   add("floor_shift_us", "us", kReal,
-      "times of as many empty kernels as a launch has, B's less A's; a difference has to be "
-      "more, and what is the same less it is the same",
+      "time of as many empty kernels as a launch has, B minus A; a difference must exceed it, and "
+      "times that are the same after subtracting it are the same",
       [](Row r) { return number_field(r.floor_shift_us); });
-  add("min_effect_pct", "%", kReal, "the least difference that is called one",
+  add("min_effect_pct", "%", kReal, "minimum effect: smaller differences count as the same",
       [](Row r) { return value_field(r.effect, [](double effect) { return 100 * effect; }); });
   return columns;
 }
@@ -103,7 +104,7 @@ Outcome outcome_of(Verdict verdict) {
   return Outcome::inconclusive;
 }
 
-// The rows of a report by key, in the order in which the keys first appear.
+// Row indices by key; keys are in the order in which they first appear.
 struct Index {
   std::vector<std::string> keys;
   std::map<std::string, std::vector<std::size_t>> rows;
@@ -117,7 +118,7 @@ struct Index {
 
 Index index_of(const Report& report, const char* which) {
   if (!report.table.has(&ResultRecord::key))
-    throw ReportError(fmt::format("run {}: no column 'key', by which rows are compared", which));
+    throw ReportError(fmt::format("run {}: no column 'key'; it is needed to compare rows", which));
   Index index;
   for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
     const std::string& key = report.table.rows[i].key;
@@ -153,8 +154,8 @@ class Comparer {
     ComparedRow row;
     row.record = rows_a.empty() ? &of_b(rows_b.front()) : &of_a(rows_a.front());
     if (rows_a.size() > 1 || rows_b.size() > 1) {
-      row.reason = fmt::format("the key stands in {} of A and {} of B",
-                               counted(rows_a.size(), "row"), rows_b.size());
+      row.reason = fmt::format("the key is in {} of A and {} of B", counted(rows_a.size(), "row"),
+                               rows_b.size());
       return row;
     }
     if (!rows_a.empty()) row.status_a = of_a(rows_a.front()).status;
@@ -168,7 +169,7 @@ class Comparer {
     return row;
   }
 
-  // Where the times are not the point.
+  // The outcome of a row that did not pass in both runs.
   static std::optional<Outcome> untimed(bool absent_a, bool absent_b, const ComparedRow& row) {
     const bool passed_a = has_passed(row.status_a);
     const bool passed_b = has_passed(row.status_b);
@@ -210,7 +211,7 @@ class Comparer {
     if (const auto mhz = both(&ResultRecord::sm_clock_mhz))
       row.clock_ratio = mhz->second / mhz->first;
     if (const auto us = both(&ResultRecord::floor_us)) {
-      // Runs from before the column was there say nothing of a launch's kernels.
+      // Older runs lack the column kernel_launches.
       row.kernel_launches = std::max(of_a(row_a).kernel_launches.value_or(1),
                                      of_b(row_b).kernel_launches.value_or(1));
       row.floor_shift_us = static_cast<double>(row.kernel_launches) * (us->second - us->first);
@@ -221,15 +222,15 @@ class Comparer {
 
   static std::string why_inconclusive(const ComparedRow& row) {
     if (verdict_of(row.ratio->ci95, *row.effect) == Verdict::inconclusive)
-      return "the interval reaches past the minimum effect";
+      return "the interval includes the minimum effect";
     const Interval in_cycles =
         row.clock_ratio ? confirmed_in_cycles(row.ratio->ci95, *row.clock_ratio) : row.ratio->ci95;
     if (verdict_of(in_cycles, *row.effect) == Verdict::inconclusive)
-      return fmt::format("in time and not in cycles: the SM clock of B is {:.3f} of A's",
+      return fmt::format("different in time but not in cycles: SM clock B/A {:.3f}",
                          *row.clock_ratio);
     const std::string several =
         row.kernel_launches > 1 ? fmt::format("{} ", row.kernel_launches) : "";
-    return fmt::format("{}empty kernels of the two runs are {:.3f} us apart, too", several,
+    return fmt::format("{}empty kernels of the two runs also differ by {:.3f} us", several,
                        std::abs(*row.floor_shift_us));
   }
 
@@ -303,7 +304,7 @@ RunComparison compare_runs(const Report& a, const Report& b, const MinimumEffect
 
 void keep_keys(Report& report, const std::set<std::string>& keys) {
   if (!report.table.has(&ResultRecord::key))
-    throw ReportError("no column 'key', by which rows are compared");
+    throw ReportError("no column 'key'; it is needed to compare rows");
   std::vector<ResultRecord> rows;
   std::vector<std::vector<double>> samples_us;
   for (std::size_t i = 0; i < report.table.rows.size(); ++i) {
@@ -317,7 +318,7 @@ void keep_keys(Report& report, const std::set<std::string>& keys) {
 }
 
 std::vector<RepeatedCell> repeated_cells(const std::vector<Report>& runs) {
-  std::map<std::string, std::size_t> compared;  // pairs in which the key has a ratio
+  std::map<std::string, std::size_t> compared;  // by key: number of pairs of runs with a ratio
   std::vector<std::pair<std::string, RepeatedCell>> cells;
   std::size_t pairs = 0;
   for (std::size_t b = 1; b < runs.size(); ++b) {

@@ -92,7 +92,7 @@ std::string limit_fragment(const ResultRecord& row, const char* lead) {
 
 std::string change_fragment(const ResultRecord& from, const ResultRecord& to,
                             const std::vector<ColumnHandle>& columns) {
-  constexpr std::size_t kMost = 2;
+  constexpr std::size_t kMaxShown = 2;
   std::vector<std::string> parts;
   for (const ColumnHandle& column : columns) {
     const auto before = column.number(from);
@@ -100,7 +100,7 @@ std::string change_fragment(const ResultRecord& from, const ResultRecord& to,
     if (!before || !after || number_fragment(*before) == number_fragment(*after)) continue;
     parts.push_back(
         fmt::format("{} {} → {}", column.name, number_fragment(*before), number_fragment(*after)));
-    if (parts.size() == kMost) break;
+    if (parts.size() == kMaxShown) break;
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -19,7 +19,7 @@ struct Rate {
   std::string unit;
 };
 
-// The rate that every timed row has, in the unit of what limits.
+// The rate that every timed row has, in the unit of the limiting resource.
 std::optional<Rate> rate_of(const ExperimentResults& e) {
   const auto everywhere = [&](std::optional<double> ResultRecord::*rate) {
     return std::ranges::all_of(e.rows, [&](const ResultRecord& row) {
@@ -36,10 +36,11 @@ std::optional<Rate> rate_of(const ExperimentResults& e) {
 struct Sweep {
   const ResultAxis* axis;
   Rate rate;
-  std::vector<Series> series;  ///< all but the axis alike, in the order of its values
+  std::vector<Series> series;  ///< rows that differ only in the axis, in the order of its values
 
   double rate_at(const ResultRecord& row) const { return *(row.*rate.of); }
-  // The rates at the ends of the interval of the median time.
+  // The rate at the upper end of the interval of the median time; highest_rate_at: at the lower
+  // end.
   double lowest_rate_at(const ResultRecord& row) const {
     return rate_at(row) * *row.time_us() / row.time_ci95_high_us.value_or(*row.time_us());
   }
@@ -84,15 +85,15 @@ struct Step {
   double drop_pct;
 };
 
-// Where the rate falls most from one value to the next, by more than the samples leave open.
+// The largest drop of the rate between neighbouring values that the samples resolve.
 std::optional<Step> largest_drop(const Sweep& sweep) {
-  constexpr double kWorthSayingPct = 5.0;
-  constexpr double kTiePct = 0.1;  // of steps as large, the first
+  constexpr double kMinDropPct = 5.0;
+  constexpr double kTiePct = 0.1;  // the first of equal drops is kept
   std::optional<Step> largest;
   for (const Series& rows : sweep.series) {
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       const double drop_pct = 100 * (1 - sweep.rate_at(rows[i + 1]) / sweep.rate_at(rows[i]));
-      if (drop_pct < std::max(kWorthSayingPct, largest ? largest->drop_pct + kTiePct : 0)) continue;
+      if (drop_pct < std::max(kMinDropPct, largest ? largest->drop_pct + kTiePct : 0)) continue;
       if (sweep.highest_rate_at(rows[i + 1]) >= sweep.lowest_rate_at(rows[i])) continue;
       largest = Step{&rows, &rows[i].get(), &rows[i + 1].get(), drop_pct};
     }
@@ -100,7 +101,7 @@ std::optional<Step> largest_drop(const Sweep& sweep) {
   return largest;
 }
 
-// The variant and other parameters of a series, where there are several series.
+// The variant and other parameters of a series, if there are several series.
 std::string series_name(const ExperimentResults& e, const Sweep& sweep, const ResultRecord& row) {
   std::vector<std::string> parts;
   if (e.values(&ResultRecord::variant).size() > 1) parts.push_back(row.variant);
@@ -127,7 +128,7 @@ double ratio_of(const Sweep& sweep, const Extremes& x) {
   return sweep.rate_at(*x.fastest) / sweep.rate_at(*x.slowest);
 }
 
-// The series with the widest range speaks for a sweep without steps.
+// A sweep without drops is described by the series with the widest range.
 std::string range_headline(const ExperimentResults& e, const Sweep& sweep) {
   const auto widest = std::ranges::max_element(sweep.series, {}, [&](const Series& rows) {
     return ratio_of(sweep, extremes_of(sweep, rows));
@@ -138,7 +139,7 @@ std::string range_headline(const ExperimentResults& e, const Sweep& sweep) {
   const bool resolved = sweep.highest_rate_at(*x.slowest) < sweep.lowest_rate_at(*x.fastest);
   if (!resolved || ratio_of(sweep, x) < kWorthSaying)
     return fmt::format(
-        "{}throughput hardly depends on {}{}", series, sweep.axis->label,
+        "{}throughput is nearly independent of {}{}", series, sweep.axis->label,
         share_fragment(e, *widest, [&](const ResultRecord& row) { return sweep.value_at(row); }));
   return fmt::format("{}throughput is between {} and {}", series, sweep.rate_text(*x.slowest),
                      sweep.rate_text(*x.fastest));
@@ -164,7 +165,7 @@ std::string sweep_headline(const ExperimentResults& e) {
   const auto drop = largest_drop(*sweep);
   if (!drop) return range_headline(e, *sweep);
   const Extremes x = extremes_of(*sweep, *drop->series);
-  // A metric named as the column is what the family itself has to say of it.
+  // A metric with the column's name replaces the column.
   const ColumnHandle waves = column_of(&ResultRecord::waves);
   const bool has_own = std::ranges::any_of(
       e.metrics, [&](const ColumnHandle& metric) { return metric.name == waves.name; });

@@ -11,13 +11,13 @@ namespace gpuexp {
 
 namespace {
 
-// "experiment/family/variant/parameters/mode" with another variant.
+// The row's key with another variant: "experiment/family/variant/parameters/mode".
 std::string key_with(const ResultRecord& row, const std::string& variant) {
   const std::string before = fmt::format("{}/{}/", row.experiment, row.family);
   const std::string own = before + row.variant + "/";
   if (row.key.compare(0, own.size(), own) != 0) {
-    throw ReportError(fmt::format("the key '{}' is not that of '{}' in '{}'", row.key, row.variant,
-                                  row.experiment));
+    throw ReportError(fmt::format("the key '{}' does not belong to variant '{}' of experiment '{}'",
+                                  row.key, row.variant, row.experiment));
   }
   return before + variant + "/" + row.key.substr(own.size());
 }
@@ -38,13 +38,13 @@ std::set<std::string> families_with(const Report& report, const char* which,
     if (row.variant == variant) families.insert(row.family);
   }
   if (families.empty()) {
-    throw ReportError(fmt::format("run {}: no row of variant '{}'; it has {}", which, variant,
-                                  fmt::join(variants_of(report), ", ")));
+    throw ReportError(fmt::format("run {}: no row of variant '{}'; expected one of: {}", which,
+                                  variant, fmt::join(variants_of(report), ", ")));
   }
   return families;
 }
 
-// What one of the runs has of a family that the other has nothing of is no difference.
+// Families that have the pair in both runs; other families are not compared.
 std::set<std::string> families_of(const VariantPair& pair, const Report& a, const Report& b) {
   const auto in_a = families_with(a, "A", pair.in_a);
   const auto in_b = families_with(b, "B", pair.in_b);
@@ -52,8 +52,9 @@ std::set<std::string> families_of(const VariantPair& pair, const Report& a, cons
   std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(),
                         std::inserter(both, both.end()));
   if (both.empty()) {
-    throw ReportError(fmt::format("'{}' in A is of {}, and '{}' in B of {}", pair.in_a,
-                                  fmt::join(in_a, ", "), pair.in_b, fmt::join(in_b, ", ")));
+    throw ReportError(fmt::format("no common family: '{}' in A is of {}, '{}' in B of {}",
+                                  pair.in_a, fmt::join(in_a, ", "), pair.in_b,
+                                  fmt::join(in_b, ", ")));
   }
   return both;
 }
@@ -85,7 +86,8 @@ std::vector<VariantPair> variant_pairs_of(const std::vector<std::string>& texts)
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size() ||
         text.find('=', equals + 1) != std::string::npos) {
-      throw ReportError(fmt::format("'{}' is no pair of variants, as in fused=triton", text));
+      throw ReportError(
+          fmt::format("'{}' is not a pair of variants; expected X=Y, such as fused=triton", text));
     }
     pairs.push_back({text.substr(0, equals), text.substr(equals + 1)});
     const auto same = [&](const VariantPair& other) {
@@ -101,7 +103,8 @@ std::pair<Report, Report> paired_by_variants(const Report& a, const Report& b,
                                              const std::vector<VariantPair>& pairs) {
   for (const auto& [report, which] : {std::pair{&a, "A"}, std::pair{&b, "B"}}) {
     if (!report->table.has(&ResultRecord::key))
-      throw ReportError(fmt::format("run {}: no column 'key', by which rows are compared", which));
+      throw ReportError(
+          fmt::format("run {}: no column 'key'; it is needed to compare rows", which));
   }
   std::pair<Report, Report> paired{without_rows(a), without_rows(b)};
   for (const VariantPair& pair : pairs) {

@@ -1,5 +1,4 @@
-// Different variants of two runs held against each other: a kernel here and a library's, or a
-// framework's, there.
+// Comparison of different variants of two runs, such as a kernel and a library or framework call.
 #pragma once
 
 #include <string>
@@ -10,20 +9,19 @@
 
 namespace gpuexp {
 
-/// The variant's name in A, and in B.
+/// The variant in A and the variant in B that it is compared with.
 struct VariantPair {
   std::string in_a;
   std::string in_b;
 };
 
-/// Of texts such as "fused=triton". Throws ReportError.
+/// Parses texts such as "fused=triton". Throws ReportError.
 std::vector<VariantPair> variant_pairs_of(const std::vector<std::string>& texts);
 
-/// The rows of the pairs' variants alone, A's first, of families that have the pair in both runs: a
-/// copy for each pair that names it, in which variant and key have "fused → triton". So
-/// compare_runs finds the cells of one experiment, problem and mode in both. Throws ReportError
-/// where a run has no row of a variant, with those that it has, where no family has both, and as
-/// keep_keys().
+/// Reduces A and B to the rows of the pairs' variants, in families that have the pair in both runs.
+/// A row is copied for each of its pairs, with "fused → triton" in variant and key, so that
+/// compare_runs() matches the cells of both. Throws ReportError if a run has no row of a variant,
+/// if no family has both, and as keep_keys() does.
 std::pair<Report, Report> paired_by_variants(const Report& a, const Report& b,
                                              const std::vector<VariantPair>& pairs);
 

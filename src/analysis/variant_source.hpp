@@ -1,5 +1,4 @@
-// A variant's section of its family's source, line by line, with the machine instructions that the
-// compiler made of each line.
+// A variant's section of its family's source with the number of machine instructions of each line.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +16,32 @@ namespace gpuexp {
 struct CodeLine {
   std::uint32_t number = 0;
   std::string_view text;
-  int instructions =
-      0;  ///< made of it, and of what was inlined there; each once, however often it runs
-  std::string classes;  ///< of these, those that say how a kernel works: "2 LDG.128, 1 BAR.SYNC"
+  int instructions = 0;  ///< static instructions of the line and of code inlined there
+  std::string classes;   ///< characteristic instructions among these: "2 LDG.128, 1 BAR.SYNC"
 };
 
-/// Lines of one file, by number; not all of them need to follow each other.
+/// Lines of one file by number, possibly with gaps.
 struct SourcePart {
   std::string file;  ///< "kernels/matmul.cu"
   std::vector<CodeLine> lines;
 };
 
 struct VariantSource {
-  SourcePart section;  ///< behind the comment that says why the variant exists; may be empty
-  std::vector<SourcePart> others;  ///< lines elsewhere that its kernels are made of
-  std::string architecture;        ///< "9.0", that the machine code is for; empty: there is none
-  int instructions = 0;            ///< of the kernels that one launch has
+  SourcePart section;              ///< code after the variant's `why` comment; may be empty
+  std::vector<SourcePart> others;  ///< other lines of its kernels
+  std::string architecture;        ///< architecture of the machine code, "9.0"; empty: none
+  int instructions = 0;            ///< static instructions of the kernels of one launch
 };
 
-/// Sources and machine code that a program was built with.
+/// Sources and machine code embedded in a program.
 class VariantSources {
  public:
-  /// Of tables that outlive it.
+  /// The tables must outlive this object.
   VariantSources(const SourceText* texts, std::size_t count, const KernelResources& resources)
       : texts_(texts), count_(count), files_(texts, count), resources_(resources) {}
 
-  /// `problem` is the family's, of which the launch is asked for its kernels; null: lines alone.
+  /// The source of a variant. `problem` of the family determines the kernels of the launch; if
+  /// null, only lines are returned.
   VariantSource of(const Family& family, const Variant& variant, const void* problem,
                    const DeviceSpec* device) const;
 

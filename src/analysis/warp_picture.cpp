@@ -19,7 +19,7 @@ const AnnotatedKernel* kernel_of(const Annotation& annotation,
   return found == annotation.kernels.end() ? nullptr : &*found;
 }
 
-// How often the warp came to the line: of its instructions, to the one that it came to most.
+// Executions of the line by the warp: the maximum over its instructions.
 std::uint64_t executions_of(const AnnotatedKernel& kernel, const sim::WarpTrace& trace,
                             const SourceLine& line) {
   std::uint64_t most = 0;
@@ -29,7 +29,7 @@ std::uint64_t executions_of(const AnnotatedKernel& kernel, const sim::WarpTrace&
   return most;
 }
 
-/// What a line does to memory, in one access of the trace.
+/// Kind of a traced access.
 struct Kind {
   std::string access;
   sim::Space space;
@@ -100,7 +100,7 @@ WarpPicture picture_of(const Annotation& annotation,
   }
   if (picture.accesses.empty()) {
     throw ConfigError(
-        fmt::format("--execution {}: warp {} of block {} comes to {} {} times; allowed: 1 to {}",
+        fmt::format("--execution {}: warp {} of block {} executes {} {} times; allowed: 1 to {}",
                     asked.execution, asked.warp, asked.block, to_text(line), picture.executions,
                     picture.executions));
   }

@@ -1,4 +1,4 @@
-// What one warp does to memory at one source line: what a picture of it is drawn from.
+// Memory accesses of one warp at one source line, for drawing.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +11,33 @@
 
 namespace gpuexp {
 
-/// Block and warp, and which execution of a line's instructions: what --warp asks for.
+/// Block, warp and execution of a line, as requested by --warp and --execution.
 struct AskedWarp {
   std::int64_t block = 0;
   unsigned warp = 0;
-  std::uint64_t execution = 1;  ///< the first is 1
+  std::uint64_t execution = 1;  ///< counted from 1
 };
 
-/// One instruction's access, as one warp made it.
+/// One access of one instruction by the warp.
 struct PicturedAccess {
   AnnotatedInstruction instruction;
-  std::string buffer;  ///< "shared" of shared memory
+  std::string buffer;  ///< name of the buffer; "shared" for shared memory
   std::uint64_t buffer_begin = 0;
   sim::TracedAccess access;
-  std::size_t alike = 0;  ///< more instructions of the line that do the same to the same buffer
+  std::size_t alike = 0;  ///< number of further instructions of the line with the same access
 };
 
-/// What one warp does to memory at one source line.
+/// Memory accesses of one warp at one source line.
 struct WarpPicture {
   AskedWarp asked;
-  Extent block;  ///< its place in the grid
+  Extent block;  ///< block index in the grid
   std::string kernel;
   SourceLine line;
-  std::uint64_t executions = 0;          ///< of the line by this warp: of the instruction with most
-  std::vector<PicturedAccess> accesses;  ///< the first of each kind, in order
+  std::uint64_t executions = 0;          ///< of the line by this warp: maximum over instructions
+  std::vector<PicturedAccess> accesses;  ///< the first access of each kind, in order
 };
 
-/// Name and first address of the buffer that has an address.
+/// Returns name and first address of the buffer that contains an address.
 using BufferOf = std::function<std::pair<std::string, std::uint64_t>(std::uint64_t address)>;
 
 struct TracedLine {
@@ -45,11 +45,11 @@ struct TracedLine {
   std::string accesses;  ///< "load of a, load of b"
 };
 
-/// The lines at which the traced warp reaches memory, of all kernels that have it.
+/// The lines with memory accesses of the traced warp, over all kernels.
 std::vector<TracedLine> traced_lines(const Annotation& annotation,
                                      const std::vector<sim::KernelExecution>& executions);
 
-/// What it does at one of them. Throws ConfigError where it never comes to that execution.
+/// The traced warp's accesses at one line. Throws ConfigError if the warp has no such execution.
 WarpPicture picture_of(const Annotation& annotation,
                        const std::vector<sim::KernelExecution>& executions, const AskedWarp& asked,
                        const SourceLine& line, const BufferOf& buffer_of);

@@ -29,7 +29,7 @@ const char* presence_text(Presence presence) {
   switch (presence) {
     case Presence::all: return "every";
     case Presence::passed: return "passed";
-    case Presence::some: return "where known";
+    case Presence::some: return "if known";
     case Presence::merged: return "merged";
   }
   return "";
@@ -53,7 +53,7 @@ std::string flags_table() {
 
 // ---- hardware counters
 
-// "100 × `a` / `b`", or the one metric that Nsight Compute has for it.
+// "100 × `a` / `b`", or the equivalent metric of Nsight Compute.
 std::string metrics_text(const Counter& counter) {
   if (!counter.nsight_name.empty()) return fmt::format("`{}`", counter.nsight_name);
   const std::string scale = counter.scale == 1 ? "" : fmt::format("{} × ", counter.scale);
@@ -120,7 +120,7 @@ std::string declared_table(const LessonPart& part) {
     if (name == part.subject) return make();
     names.emplace_back(name);
   }
-  throw ConfigError(fmt::format("{}: '{}' is no declared table{}", part.place,
+  throw ConfigError(fmt::format("{}: unknown declared table '{}'{}", part.place,
                                 in_message(part.subject), allowed_names(part.subject, names)));
 }
 

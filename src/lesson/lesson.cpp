@@ -22,11 +22,11 @@ namespace gpuexp {
 
 namespace {
 
-// ---- question, variants: what the registry says
+// ---- question, variants: text from the registry
 
-// "1, 2, 4, 8", "57 values from 1024 to 4096"; "" where nothing was recorded.
+// "1, 2, 4, 8", "57 values from 1024 to 4096"; "" if nothing was recorded.
 std::string recorded_values(const Parameter& parameter, const std::vector<RecordRef>& rows) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMaxValues = 12;
   std::vector<std::string> values;
   std::vector<double> numbers;
   for (const ResultRecord& row : rows) {
@@ -38,7 +38,7 @@ std::string recorded_values(const Parameter& parameter, const std::vector<Record
   if (numbers.size() != values.size())
     return escape_markdown(fmt::format("{}", fmt::join(values, ", ")));
   std::ranges::sort(numbers);
-  if (numbers.size() <= kMost) return fmt::format("{}", fmt::join(numbers, ", "));
+  if (numbers.size() <= kMaxValues) return fmt::format("{}", fmt::join(numbers, ", "));
   return fmt::format("{} values from {} to {}", numbers.size(), numbers.front(), numbers.back());
 }
 
@@ -63,9 +63,9 @@ std::string question_text(const FamilyRows& rows) {
 
 std::string variant_text(const Variant& variant, const std::vector<RecordRef>& recorded) {
   std::string text = fmt::format("- **`{}`**", variant.id);
-  if (!variant.compare_to.empty()) text += fmt::format(", against `{}`", variant.compare_to);
+  if (!variant.compare_to.empty()) text += fmt::format(", compared to `{}`", variant.compare_to);
   text += ": " + escape_but_code(variant.why);
-  if (variant.deterministic) text += " *Deterministic:* equal bits, launch after launch.";
+  if (variant.deterministic) text += " *Deterministic:* bitwise-identical results in every launch.";
   if (!variant.expected_changes.empty())
     text += fmt::format(" *Counters:* {}.",
                         escape_markdown(expected_changes_fragment(variant.expected_changes)));
@@ -110,24 +110,23 @@ std::string provenance_text(const LessonSource& source) {
   text += fmt::format("Recorded in [{}](<{}>)", escape_markdown(name), source.results_path);
   if (provenance.ceilings)
     text += escape_markdown(fmt::format("; predictions from {}", provenance.ceilings->source));
-  text += source.report.complete ? ".\n" : "; the run ended before its end.\n";
+  text += source.report.complete ? ".\n" : "; the run did not finish.\n";
   return text;
 }
 
-// ---- explanation: of variants that compare, what explains them; else what an experiment's numbers
-// say
+// ---- explanation: explanations of variants with compare_to, else headlines of experiments
 
 std::string explanation_of(const ShownVariant& v, const DeviceRates& rates) {
   if (!v.row) return fmt::format("{}: {}.", v.variant->id, kNotRecorded);
   if (!v.row->passed())
     return printable(fmt::format("{}: {}.", v.variant->id, status_text(*v.row)));
   if (v.row->is_above_limit())
-    return fmt::format("{}: faster than its limit, which is no record.", v.variant->id);
+    return fmt::format("{}: excluded, because it is faster than its limit.", v.variant->id);
   if (!v.reference || v.reference->is_above_limit()) {
     return fmt::format("{}: {} was {} at this problem.", v.variant->id, v.variant->compare_to,
-                       v.reference ? "faster than its limit, which is no record," : "not timed");
+                       v.reference ? "faster than its limit and is excluded" : "not timed");
   }
-  // The problem stands above the list.
+  // Empty results, because the line above the list names the problem.
   return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, rates)));
 }
 
@@ -137,7 +136,7 @@ std::string explanations_text(const FamilyRows& rows, const DeviceRates& rates) 
   for (const ShownVariant& v : rows.variants_in(shown)) {
     if (!v.variant->compare_to.empty()) items.push_back(explanation_of(v, rates));
   }
-  if (items.empty()) items.emplace_back("none of these variants is compared to another.");
+  if (items.empty()) items.emplace_back("none of these variants has a variant to compare to.");
   return facts_line(rows, shown) + "\n" + markdown_list(items);
 }
 
@@ -162,18 +161,18 @@ std::string explanation_text(const LessonPart& part, const FamilyRows& rows,
       std::ranges::any_of(variants, [](const Variant& v) { return !v.compare_to.empty(); });
   if (compares) return explanations_text(rows, rates);
   if (!part.options.empty()) {
-    throw ConfigError(
-        fmt::format("{}: '{}' is no option here: no variant of family '{}' compares to another, so "
-                    "that what is said is of whole experiments",
-                    part.place, part.options.front().first, rows.family().id));
+    throw ConfigError(fmt::format(
+        "{}: option '{}' is not allowed: no variant of family '{}' has a compare_to, so "
+        "the part describes whole experiments",
+        part.place, part.options.front().first, rows.family().id));
   }
   return experiments_text(rows, experiments);
 }
 
 std::string results_marker(const std::string& path) {
   if (path.find_first_of("\"\r\n") != std::string::npos) {
-    throw ConfigError(fmt::format("'{}' cannot stand on a page: its name has quotes or line ends",
-                                  printable(path)));
+    throw ConfigError(
+        fmt::format("'{}' cannot be named on a page: it has quotes or line ends", printable(path)));
   }
   const bool has_space = path.find(' ') != std::string::npos;
   return fmt::format("<!-- gpuexp: {} {}{}{} -->\n", name_of(LessonPartKind::results),
@@ -182,7 +181,7 @@ std::string results_marker(const std::string& path) {
 
 // ---- other files
 
-// What parts ask of the page's results by names of columns: fields, made when first asked for.
+// The page's results as fields, converted when a part first needs them.
 class OwnFields {
  public:
   explicit OwnFields(const LessonSource& source) : source_(source) {}
@@ -197,7 +196,7 @@ class OwnFields {
   std::optional<Table> fields_;
 };
 
-// What the part is made from: a file of its own, or the page's results.
+// The source of the part: its own file, or the page's results.
 RecordedTable recorded_for(const LessonPart& part, const LessonSource& source, OwnFields& own) {
   if (part.file().empty()) return own.table();
   try {
@@ -232,10 +231,9 @@ std::string figures_text(const LessonPart& part, const LessonSource& source) {
   return text;
 }
 
-// Tables that are longer than a screen's part are opened by who wants them: as HTML, since Markdown
-// has no such thing.
+// Folds long tables with HTML, because Markdown cannot fold.
 std::string with_long_tables_folded(const std::string& text) {
-  constexpr std::ptrdiff_t kMostRows = 10;
+  constexpr std::ptrdiff_t kMaxRows = 10;
   constexpr std::ptrdiff_t kHeadLines = 2;
   std::string folded;
   for (std::size_t at = 0; at < text.size();) {
@@ -246,7 +244,7 @@ std::string with_long_tables_folded(const std::string& text) {
     const std::string part = text.substr(at, end - at);
     const auto rows = std::count(part.begin(), part.end(), '\n') - kHeadLines;
     folded +=
-        is_table && rows > kMostRows
+        is_table && rows > kMaxRows
             ? fmt::format("<details><summary>{} rows</summary>\n\n{}\n</details>\n", rows, part)
             : part;
     at = end;

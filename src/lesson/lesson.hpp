@@ -1,5 +1,5 @@
-// The generated parts of a lesson page, from the registry and from recorded results. What was not
-// recorded says so.
+// The generated parts of a lesson page, from the registry and from recorded results. Missing
+// results are shown as "not recorded".
 #pragma once
 
 #include <functional>
@@ -13,21 +13,21 @@
 
 namespace gpuexp {
 
-/// What the parts are made from; refers to what it is given.
+/// Sources of the parts; refers to the given objects.
 struct LessonSource {
   const Registry& registry;
   const Report& report;
-  std::string results_path;  ///< of the results, as the page is to name them
-  DeviceRates rates;         ///< of the device that was measured
-  /// A file that a part names. Throws ConfigError.
+  std::string results_path;  ///< path of the results, as written on the page
+  DeviceRates rates;         ///< rates of the measured device
+  /// Reads a file that a part names. Throws ConfigError.
   std::function<RecordedTable(const std::string& file)> recorded = {};
-  bool replaces_results = false;  ///< they are not those that the page was written for
-  /// The results that a part names. Throws ConfigError.
+  bool replaces_results = false;  ///< the results are not the ones the page was written for
+  /// Reads results that a part names. Throws ConfigError.
   std::function<const Report&(const std::string& file)> recorded_report = {};
 };
 
-/// The page with its parts made anew. Throws ConfigError that names a part's place in the page,
-/// where the registry does not know what it asks for.
+/// The page with regenerated parts. Throws ConfigError with the part's place in the page if it
+/// names something unknown to the registry.
 std::string render_lesson(const LessonPage& page, const LessonSource& source);
 
 }  // namespace gpuexp

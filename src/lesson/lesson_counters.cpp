@@ -24,9 +24,9 @@ ViewRow row_of(std::vector<std::string> cells) {
   return row;
 }
 
-// ---- what DRAM moved
+// ---- bytes moved by DRAM
 
-// "1.9×": what DRAM moved over what the result needs.
+// "1.9×": bytes that DRAM moved divided by useful bytes.
 std::string share_text(const ResultRecord& row) {
   const auto read = count_of(row, "dram_read_bytes");
   const auto written = count_of(row, "dram_write_bytes");
@@ -41,7 +41,7 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
                   {"DRAM read", true},
                   {"DRAM written", true},
                   {"useful bytes", true},
-                  {"moved over useful", true}};
+                  {"moved / useful", true}};
   for (const ShownVariant& v : variants) {
     if (!v.row || !is_counted(*v.row)) {
       view.rows.push_back(row_of({v.variant->id, kNotRecorded, "", "", ""}));
@@ -56,7 +56,7 @@ ExperimentView dram_view(const std::vector<ShownVariant>& variants) {
   return view;
 }
 
-// ---- what was declared to change
+// ---- expected changes
 
 // "yes: 6.6×", "no: 1.02×".
 std::string outcome_text(const ExpectedChange& expected, double from, double to) {
@@ -71,7 +71,7 @@ void add_expected_changes(ExperimentView& view, const ShownVariant& v) {
   std::string name = v.variant->id;
   std::string against = compare_to;
   if (changes.empty())
-    view.rows.push_back(row_of({name, against, "nothing declared here", "", "", "", ""}));
+    view.rows.push_back(row_of({name, against, "none expected here", "", "", "", ""}));
   for (const ExpectedChange& expected : changes) {
     const auto from = v.reference ? count_of(*v.reference, expected.counter) : std::nullopt;
     const auto to = count_of(*v.row, expected.counter);
@@ -93,8 +93,8 @@ bool expects_time(const ResultRecord& row) {
 
 ExperimentView expected_changes_view(const std::vector<ShownVariant>& variants) {
   ExperimentView view;
-  view.columns = {{"variant", false}, {"against", false},  {"counter", false},    {"there", true},
-                  {"here", true},     {"declared", false}, {"as declared", false}};
+  view.columns = {{"variant", false}, {"compared to", false}, {"counter", false},    {"from", true},
+                  {"to", true},       {"expected", false},    {"as expected", false}};
   for (const ShownVariant& v : variants) {
     if (v.variant->compare_to.empty()) continue;
     if (v.row && (is_counted(*v.row) || expects_time(*v.row))) {

@@ -17,12 +17,12 @@ constexpr std::string_view kStartEnd = " -->";
 constexpr std::string_view kEnd = "<!-- /gpuexp -->";
 constexpr std::string_view kValues = "<!-- gpuexp: values";
 constexpr std::string_view kValuesEnd = "-->";
-constexpr std::string_view kIs = " = ";  // between the text of a value and what it is
+constexpr std::string_view kIs = " = ";  // between the text of a value and its row
 
 struct Form {
   LessonPartKind kind;
   std::string_view name;
-  std::string_view subject;  ///< what stands behind the name; "" where nothing does
+  std::string_view subject;  ///< description of the word after the name; "" if there is none
   std::vector<std::string> keys;
 };
 
@@ -59,7 +59,7 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kSpace) + 1 - begin);
 }
 
-// A comment that names the program is meant as a marker, however it is spelt.
+// Whether a comment names the program, and so is meant as a marker, however it is spelt.
 bool is_meant_as_marker(std::string_view line) {
   for (std::size_t at = line.find("<!--"); at != std::string_view::npos;
        at = line.find("<!--", at + 1)) {
@@ -69,7 +69,7 @@ bool is_meant_as_marker(std::string_view line) {
   return false;
 }
 
-// The words of a marker. Spaces between quotes belong to a word, which loses the quotes.
+// The words of a marker. Quoted spaces belong to a word; the quotes are removed.
 class Words {
  public:
   Words(std::string_view text, const std::string& place) : text_(text), place_(place) {}
@@ -121,7 +121,7 @@ void add_option(LessonPart& part, const Form& form, const std::string& word) {
   const std::size_t equals = word.find('=');
   const std::string key = word.substr(0, equals);
   if (std::find(form.keys.begin(), form.keys.end(), key) == form.keys.end()) {
-    throw ConfigError(fmt::format("{}: '{}' is no option of '{}'{}", part.place, in_message(key),
+    throw ConfigError(fmt::format("{}: unknown option '{}' of '{}'{}", part.place, in_message(key),
                                   form.name, allowed_names(key, form.keys)));
   }
   if (equals == std::string::npos || equals + 1 == word.size())
@@ -131,7 +131,7 @@ void add_option(LessonPart& part, const Form& form, const std::string& word) {
   part.options.emplace_back(key, word.substr(equals + 1));
 }
 
-// `text` is what stands between "<!-- gpuexp: " and " -->".
+// Parses the text between "<!-- gpuexp: " and " -->".
 LessonPart part_of(std::string_view text, const std::string& place) {
   std::vector<std::string> words = Words(text, place).all();
   if (words.empty()) throw ConfigError(fmt::format("{}: the marker names no part", place));
@@ -142,7 +142,7 @@ LessonPart part_of(std::string_view text, const std::string& place) {
     const bool is_family = form.subject == "a family";
     if (words.size() < 2 || words[1].empty() ||
         (is_family && words[1].find('=') != std::string::npos)) {
-      throw ConfigError(fmt::format("{}: expected {} behind '{}'", place, form.subject, form.name));
+      throw ConfigError(fmt::format("{}: expected {} after '{}'", place, form.subject, form.name));
     }
     part.subject = words[1];
     next = 2;
@@ -154,7 +154,7 @@ LessonPart part_of(std::string_view text, const std::string& place) {
 
 // One line of a list of values.
 struct ListedValue {
-  std::string text;   ///< as it is in the paragraph
+  std::string text;   ///< text in the paragraph
   std::string words;  ///< "ROW column=NAME"
   std::string place;
 };
@@ -163,8 +163,8 @@ bool is_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// The prose of a paragraph, in which a value's text is searched: code between backticks and targets
-// of links are blanked.
+// The prose of a paragraph, to search for the text of a value: code in backticks and link targets
+// are blanked.
 std::string searched_prose(std::string_view paragraph) {
   std::string prose(paragraph);
   bool is_code = false, is_target = false;
@@ -178,7 +178,8 @@ std::string searched_prose(std::string_view paragraph) {
   return prose;
 }
 
-// Where `text` is in the prose at or after `from`, not as a part of a longer word or number.
+// Position of `text` in the prose at or after `from`, if it is not a part of a longer word or
+// number.
 std::size_t find_value(std::string_view prose, std::string_view text, std::size_t from) {
   const auto begins_inside = [&](std::size_t at) {
     return at > 0 &&
@@ -286,8 +287,8 @@ class Parser {
     for (const ListedValue& value : values_) {
       if (find_value(unnamed, value.text, 0) != std::string::npos)
         throw ConfigError(
-            fmt::format("{}: '{}' is more often in the paragraph above than in the "
-                        "list; expected a line for each",
+            fmt::format("{}: '{}' occurs more often in the paragraph above than in the "
+                        "list; expected one line per occurrence",
                         value.place, in_message(value.text)));
     }
     text_ = before + paragraph.substr(end) + std::string(kValues) + "\n";
@@ -318,7 +319,7 @@ class Parser {
   }
 
   void end_part(std::string_view line) {
-    if (!is_open_) throw ConfigError(fmt::format("{}: '{}' ends no part", place(), kEnd));
+    if (!is_open_) throw ConfigError(fmt::format("{}: '{}' without a part", place(), kEnd));
     is_open_ = false;
     text_ = line;
     if (!line.ends_with('\n')) text_ += '\n';
@@ -336,7 +337,7 @@ class Parser {
   std::string text_;
   std::size_t line_ = 0;
   bool is_open_ = false;
-  bool is_in_values_ = false;  ///< then is_open_, too
+  bool is_in_values_ = false;  ///< implies is_open_
   std::vector<ListedValue> values_;
   std::string open_place_;
   std::string marker_;  ///< the last one that started a part

@@ -1,12 +1,12 @@
-// A lesson page: Markdown that people write, and between markers parts that are generated.
+// A lesson page: hand-written Markdown with generated parts between markers.
 //
 //   <!-- gpuexp: results ../results/h200/all.json.zst -->  names the results, relative to the page
-//   <!-- gpuexp: measurement matmul problem="n=4096" -->   a part: what it shows, of which family
-//   …                                                      generated
+//   <!-- gpuexp: measurement matmul problem="n=4096" -->   a part: its kind and family
+//   …                                                      generated text
 //   <!-- /gpuexp -->
 //
-// Numbers in prose come from recorded files, too. A comment below their paragraph lists them in
-// their order, and each is replaced there and in the list:
+// Numbers in prose also come from recorded files. A comment below the paragraph lists them in
+// order, and each is replaced in the paragraph and in the list:
 //
 //   The kernel takes 12 µs, 3.1× as long as the copy.
 //   <!-- gpuexp: values
@@ -35,46 +35,46 @@ enum class LessonPartKind {
   sweep,
   counters,
   explanation,
-  table,     ///< a recorded file as it is
-  declared,  ///< a list that the program declares, as its columns
+  table,     ///< a recorded file, unchanged
+  declared,  ///< a list that the program declares, such as its columns
   figures,   ///< the published figures of recorded results
-  value,     ///< one number of a list `values`
+  value,     ///< one number in a list `values`
 };
 std::string_view name_of(LessonPartKind kind);
 
 struct LessonPart {
   LessonPartKind kind;
   std::string place;    ///< "docs/lessons/matmul.md:12", for errors
-  std::string subject;  ///< family, file or row, whichever the kind asks for; "" for none
+  std::string subject;  ///< family, file or row, depending on the kind; "" for none
   std::vector<std::pair<std::string, std::string>> options;
 
-  /// "" where the option is not given.
+  /// The value of the option; "" if it is not given.
   std::string option(std::string_view key) const;
-  /// A file of its own that it is made from; "" for the page's results.
+  /// The part's own source file; "" for the page's results.
   std::string file() const;
-  /// Its parts between `separator`s; none where the option is not given.
+  /// The value of the option split at `separator`; empty if it is not given.
   std::vector<std::string> option_list(std::string_view key, char separator) const;
 };
 
 struct LessonPiece {
-  std::string text;  ///< as it stands on the page, with the markers around generated text
-  std::optional<LessonPart> part;  ///< what stands behind it
+  std::string text;                ///< text of the page, with the markers around generated text
+  std::optional<LessonPart> part;  ///< the part that follows the text
 };
 
 struct LessonPage {
   std::vector<LessonPiece> pieces;
-  std::string results;  ///< as the page names it; "" where it does not
+  std::string results;  ///< path of the results on the page; "" if there is none
 };
 
-/// What a page says, as a message has it: in one line, without control characters, and shortened.
+/// A text of the page for messages: one line, without control characters, shortened.
 std::string in_message(std::string_view text);
 
-/// Whether a part of it is made from the page's results.
+/// Whether a part needs the page's results.
 bool needs_results(const LessonPage& page);
 
-/// Splits the page, without text that an earlier run generated. `name` is for messages. Throws
-/// ConfigError "<name>:<line>: …" for a marker that cannot be read, that has no end, or that is
-/// inside another part, and for a value whose text is not in the paragraph above its list.
+/// Splits the page and drops generated text. Messages start with `name`. Throws ConfigError
+/// "<name>:<line>: …" for a marker that is invalid, has no end or is inside another part, and for a
+/// value whose text is not in the paragraph above its list.
 LessonPage parse_lesson(std::string_view text, const std::string& name);
 
 }  // namespace gpuexp

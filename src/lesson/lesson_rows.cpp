@@ -23,11 +23,11 @@ const Family& find_family(const LessonPart& part, const Registry& registry) {
   if (const Family* family = registry.find(part.subject)) return *family;
   if (const auto why = registry.omitted_message(part.subject))
     throw ConfigError(fmt::format("{}: {}", part.place, *why));
-  throw ConfigError(fmt::format("{}: '{}' is no family{}", part.place, in_message(part.subject),
+  throw ConfigError(fmt::format("{}: unknown family '{}'{}", part.place, in_message(part.subject),
                                 allowed_names(part.subject, names_of(registry.families()))));
 }
 
-// How many of the variants each experiment has among the rows.
+// Number of variants of each experiment among the rows.
 std::map<std::string, std::size_t> variants_by_experiment(const std::vector<RecordRef>& rows) {
   std::map<std::string, std::set<std::string>> variants;
   for (const ResultRecord& row : rows)
@@ -38,8 +38,8 @@ std::map<std::string, std::size_t> variants_by_experiment(const std::vector<Reco
   return counts;
 }
 
-// Of the rows of one variant at one problem, the one from the experiment with most variants; it
-// stays where the first of them was.
+// Keeps one row per variant and problem: from the experiment with the most variants, at the
+// position of the first of them.
 std::vector<RecordRef> without_repetitions(const ExperimentResults& results) {
   const auto counts = variants_by_experiment(results.rows);
   const auto rank = [&](const ResultRecord& row) { return counts.at(row.experiment); };
@@ -63,7 +63,7 @@ struct Problem {
   double longest_us = 0;
 };
 
-// The order in which problems are preferred: times within the noise are equal.
+// Whether problem a is preferred: more timed variants, then a clearly longer time.
 bool is_better(const Problem& a, const Problem& b) {
   constexpr double kClearlyLonger = 1.005;
   if (a.timed.size() != b.timed.size()) return a.timed.size() > b.timed.size();
@@ -105,7 +105,7 @@ void FamilyRows::read_problem(const LessonPart& part) {
     const std::string name = word.substr(0, equals);
     const Parameter* parameter = family_->find_parameter(name);
     if (!parameter) {
-      throw ConfigError(fmt::format("{}: problem: '{}' is no parameter of family '{}'{}",
+      throw ConfigError(fmt::format("{}: problem: unknown parameter '{}' of family '{}'{}",
                                     part.place, in_message(name), family_->id,
                                     allowed_names(name, names_of(family_->parameters))));
     }
@@ -124,7 +124,7 @@ void FamilyRows::read_variants(const LessonPart& part) {
   };
   for (const std::string& glob : globs) {
     if (std::ranges::any_of(family_->variants, matches(glob))) continue;
-    throw ConfigError(fmt::format("{}: variants: '{}' is no variant of family '{}'{}", part.place,
+    throw ConfigError(fmt::format("{}: unknown variant '{}' of family '{}'{}", part.place,
                                   in_message(glob), family_->id,
                                   allowed_names(glob, names_of(family_->variants))));
   }
@@ -138,7 +138,7 @@ void FamilyRows::read_rows(const LessonPart& part,
                            const std::vector<ExperimentResults>& experiments) {
   const std::vector<std::string> modes = names_of(kModes);
   if (!mode_.empty() && std::find(modes.begin(), modes.end(), mode_) == modes.end()) {
-    throw ConfigError(fmt::format("{}: '{}' is no mode{}", part.place, in_message(mode_),
+    throw ConfigError(fmt::format("{}: unknown mode '{}'{}", part.place, in_message(mode_),
                                   allowed_names(mode_, modes)));
   }
   std::vector<RecordRef> rows;

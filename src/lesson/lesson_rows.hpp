@@ -1,4 +1,4 @@
-// Which rows of the recorded results a part of a lesson shows.
+// Selection of the recorded rows that a part of a lesson shows.
 #pragma once
 
 #include <optional>
@@ -13,48 +13,48 @@
 
 namespace gpuexp {
 
-/// A variant of the registry, and what was recorded of it.
+/// A variant of the registry and its recorded rows.
 struct ShownVariant {
   const Variant* variant = nullptr;
-  const ResultRecord* row = nullptr;        ///< null: not recorded
-  const ResultRecord* reference = nullptr;  ///< a timed row of what it compares to, at its problem
+  const ResultRecord* row = nullptr;        ///< null if not recorded
+  const ResultRecord* reference = nullptr;  ///< a timed row of its compare_to at the same problem
 };
 
 struct ShownRows {
-  /// At most one row per variant and problem. No row: nothing was recorded, and `asked` says of
-  /// what.
+  /// At most one row per variant and problem; empty if nothing was recorded for `asked`.
   ExperimentResults results;
-  std::string asked;  ///< "stride = 8, cold"; "" where nothing was asked for
+  std::string asked;  ///< selection of the options, such as "stride = 8, cold"; may be ""
 };
 
-/// The rows of a family that a part's options leave, from all experiments of the results: `problem`
-/// fixes parameters, `mode` is cold unless given or never recorded, `variants` are globs.
+/// The rows of a family that a part's options select, from all experiments: `problem` fixes
+/// parameters, `mode` is by default cold if recorded, `variants` are globs.
 class FamilyRows {
  public:
-  /// Throws ConfigError that names the part's place, for families, variants, parameters and values
-  /// that the registry does not know. The experiments outlive this.
+  /// Throws ConfigError with the part's place for unknown families, variants, parameters and
+  /// values. The experiments must outlive this object.
   FamilyRows(const LessonPart& part, const Registry& registry,
              const std::vector<ExperimentResults>& experiments);
 
   const Family& family() const { return *family_; }
-  /// Those asked for, in the order of the registry.
+  /// The selected variants, in the order of the registry.
   const std::vector<const Variant*>& variants() const { return variants_; }
 
-  /// Every row of the family, whatever the options ask for.
+  /// All rows of the family, regardless of the options.
   const std::vector<RecordRef>& all() const { return all_; }
 
-  /// At one problem: of those where most of the variants were timed, the one that takes longest.
-  /// Where several experiments have it, a row is from the one that has most of the variants.
+  /// Rows at one problem: the problem with the longest time among those with the most timed
+  /// variants. If several experiments have it, rows come from the experiment with the most
+  /// variants.
   ShownRows at_one_problem() const;
   /// One entry for each of variants().
   std::vector<ShownVariant> variants_in(const ShownRows& shown) const;
 
-  /// At all values of the parameter `axis`, in their order; of other parameters that vary
-  /// independently, those of at_one_problem().
+  /// Rows at all values of the parameter `axis`, in order; other independent parameters have the
+  /// values of at_one_problem().
   ShownRows along(const std::string& axis) const;
 
-  /// The timed row of what the row's variant compares to, in the same experiment where there is
-  /// one; null without one.
+  /// The timed row of the compare_to of the row's variant, from the same experiment if possible;
+  /// null if there is none.
   const ResultRecord* reference_of(const ResultRecord& row) const;
 
  private:
@@ -67,14 +67,14 @@ class FamilyRows {
   std::vector<const Variant*> variants_;
   std::vector<std::pair<const Parameter*, Value>> fixed_;
   std::string mode_;
-  const std::vector<RecordColumn>* columns_ = nullptr;  ///< of the table; null without rows
+  const std::vector<RecordColumn>* columns_ = nullptr;  ///< columns of the table; null without rows
   std::vector<RecordRef> all_;
-  ExperimentResults at_mode_;    ///< in the mode, at the fixed parameters
-  ExperimentResults asked_for_;  ///< of these, those of variants_
+  ExperimentResults at_mode_;    ///< rows in the mode, at the fixed parameters
+  ExperimentResults asked_for_;  ///< rows of at_mode_ for variants_
 };
 
-/// The axis of the results that holds the parameter, alone or with others that advance with it;
-/// null where it has one value or none.
+/// The axis of the results with the parameter, possibly together with others that have equal
+/// values; null if it has at most one value.
 const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter);
 
 /// Whether the row has the value in the parameter's column.

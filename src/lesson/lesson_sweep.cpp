@@ -22,13 +22,13 @@ namespace gpuexp {
 
 namespace {
 
-using OptionalRow = const ResultRecord*;  // null: not recorded
+using OptionalRow = const ResultRecord*;  // null if not recorded
 using OptionalRows = std::vector<OptionalRow>;
 
-// What a table shows of its rows.
+// A quantity that a table shows for its rows.
 struct Quantity {
   std::string heading;
-  std::function<std::vector<std::string>(const OptionalRows&)> texts;  ///< of a column; "" for none
+  std::function<std::vector<std::string>(const OptionalRows&)> texts;  ///< cells; "" if missing
 };
 
 Quantity one_by_one(const std::string& heading,
@@ -59,7 +59,7 @@ std::string predicted_of(const ResultRecord& row) {
   return time ? time_text(*time) : "";
 }
 
-// In the unit of what limits the rows.
+// The rate in the unit of the limiting resource.
 Quantity rate_of(const ExperimentResults& results) {
   const bool by_dram = results.constant(&ResultRecord::limit_by) == "dram" ||
                        results.values(&ResultRecord::tflops).empty();
@@ -98,16 +98,17 @@ class SweepTable {
     const std::vector<std::string> known = names_of(rows_.family().parameters);
     const Parameter* axis = rows_.family().find_parameter(name);
     if (axis) return *axis;
-    throw ConfigError(name.empty() ? fmt::format("{}: 'sweep' needs axis=PARAMETER{}", part_.place,
-                                                 allowed_names(name, known))
-                                   : fmt::format("{}: axis: '{}' is no parameter of family '{}'{}",
-                                                 part_.place, in_message(name), rows_.family().id,
-                                                 allowed_names(name, known)));
+    throw ConfigError(name.empty()
+                          ? fmt::format("{}: 'sweep' needs axis=PARAMETER{}", part_.place,
+                                        allowed_names(name, known))
+                          : fmt::format("{}: axis: unknown parameter '{}' of family '{}'{}",
+                                        part_.place, in_message(name), rows_.family().id,
+                                        allowed_names(name, known)));
   }
 
   void check_one_variant(const char* what) const {
     if (rows_.variants().size() == 1) return;
-    throw ConfigError(fmt::format("{}: {} needs one variant; variants= leaves {}", part_.place,
+    throw ConfigError(fmt::format("{}: {} needs one variant; variants= selects {}", part_.place,
                                   what, rows_.variants().size()));
   }
 
@@ -169,7 +170,7 @@ class SweepTable {
     if (!is_shown(value)) values_.push_back(value);
   }
 
-  // Those that `values` names, and those next to which what `around` names changes.
+  // Keeps the values named by `values`, and the values next to changes of the metric `around`.
   void keep_values() {
     std::vector<RecordRef>& rows = shown_.results.rows;
     for (const std::string& text : part_.option_list("values", ',')) {
@@ -195,13 +196,13 @@ class SweepTable {
     check_one_variant("around");
     const std::vector<std::string> known = names_of(rows_.family().metrics);
     if (std::find(known.begin(), known.end(), metric) == known.end()) {
-      throw ConfigError(fmt::format("{}: around: '{}' is no metric of family '{}'{}", part_.place,
+      throw ConfigError(fmt::format("{}: around: unknown metric '{}' of family '{}'{}", part_.place,
                                     in_message(metric), rows_.family().id,
                                     allowed_names(metric, known)));
     }
     const std::vector<RecordRef> all = shown_.results.rows;
     if (all.empty()) return;
-    unchanged_ = escape_markdown(fmt::format("{} is the same wherever {} was recorded ({}).",
+    unchanged_ = escape_markdown(fmt::format("{} is the same at all recorded values of {} ({}).",
                                              metric, axis_.name, shown_.asked));
     const auto differ = [&](std::size_t a, std::size_t b) {
       const ResultRecord& one = all[a];
@@ -221,14 +222,14 @@ class SweepTable {
     return row.parameters.text(axis_.name);
   }
 
-  // "m = n = k", "stride (elements)": with the parameters that advance with it.
+  // "m = n = k", "stride (elements)": includes parameters with equal values.
   std::string axis_heading() const {
     const ResultAxis* axis = axis_with(shown_.results, axis_.name);
     const std::string label = axis ? axis->label : axis_.name;
     return axis_.unit.empty() ? label : fmt::format("{} ({})", label, axis_.unit);
   }
 
-  // Of all variants, one after the other; each has as many as there are values.
+  // One row per variant and value, by variant.
   OptionalRows all_rows() const {
     OptionalRows rows;
     for (const Variant* variant : rows_.variants()) {
@@ -240,7 +241,7 @@ class SweepTable {
     return rows;
   }
 
-  // In the same order, with numbers that share their decimals; where there is none, why.
+  // The texts of all_rows(), with common decimals per variant; a missing number has its reason.
   std::vector<std::string> all_texts(const Quantity& quantity) const {
     const OptionalRows rows = all_rows();
     std::vector<std::string> texts = quantity.texts(rows);
@@ -290,8 +291,8 @@ class SweepTable {
   const Parameter& axis_;
   ShownRows shown_;
   std::vector<Quantity> quantities_;
-  std::vector<std::string> values_;  ///< of the axis, in order
-  std::string unchanged_;            ///< what to say where what `around` names changes nowhere
+  std::vector<std::string> values_;         ///< values of the axis, in order
+  std::string unchanged_;                   ///< text to show if the metric `around` does not change
   std::map<std::string, RecordRef> cells_;  ///< by variant and value
 };
 

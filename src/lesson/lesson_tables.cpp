@@ -27,7 +27,7 @@ std::string measured_ratio(const ResultRecord& row, const ResultRecord* referenc
   return row.time_us() && reference ? ratio_fragment(row, *reference) : "";
 }
 
-// "+3 %": how far the predicted time lies from the measured one.
+// "+3 %": relative difference of the predicted from the measured time.
 std::string distance_text(const ResultRecord& row) {
   const auto predicted = row.predicted_time_us;
   const auto measured = row.time_us();
@@ -40,7 +40,7 @@ std::string time_in(const std::optional<double>& time_us) {
   return time_us ? time_text(*time_us) : "";
 }
 
-// Columns of the shown variants, of which those without a row get one that says so.
+// Columns of the shown variants; variants without a row get the note "not recorded".
 class VariantColumns : public ViewColumns {
  public:
   VariantColumns(const FamilyRows& rows, const ShownRows& shown)
@@ -48,7 +48,7 @@ class VariantColumns : public ViewColumns {
     add("variant", false, &ResultRecord::variant);
   }
 
-  /// No column where all of its cells are empty.
+  /// Adds the column unless all of its cells are empty.
   void add_any(const std::string& heading, bool is_number, const Cell& cell) {
     const bool is_there = std::any_of(experiment().rows.begin(), experiment().rows.end(),
                                       [&](const ResultRecord& row) { return !cell(row).empty(); });
@@ -59,29 +59,28 @@ class VariantColumns : public ViewColumns {
     add_any(heading, false, [&](const ResultRecord& row) { return row.*member; });
   }
 
-  /// Values of a metric may be orders apart, and share no decimals.
+  /// Values of a metric may differ by orders of magnitude, so they have no common decimals.
   void add_metric(const ColumnHandle& column) {
     add_any(column.name, true, [&](const ResultRecord& row) { return metric_text(row, column); });
   }
 
-  /// What the ratio is against, and the ratio; neither column where no row has one.
+  /// Adds the reference and the ratio, unless no row has one.
   template <class Ratio>
   void add_ratio(const std::string& heading, Ratio ratio) {
     const Cell text = [&](const ResultRecord& row) { return ratio(row, rows_.reference_of(row)); };
-    add_any("against", false, [&](const ResultRecord& row) {
+    add_any("compared to", false, [&](const ResultRecord& row) {
       return text(row).empty() ? std::string() : row.compare_to;
     });
     add_any(heading, true, text);
   }
 
-  /// One row for each variant, in the order of the registry. What was not timed says why; so does
-  /// what was not recorded.
+  /// One row per variant, in the order of the registry; rows without a time have the reason.
   ExperimentView take_measured() {
     add_notes();
     return take_all();
   }
 
-  /// The same, of what is known without a measurement.
+  /// One row per variant, for values that need no measurement.
   ExperimentView take_all() {
     ExperimentView view = take();
     std::vector<ViewRow> rows;
@@ -107,14 +106,14 @@ class VariantColumns : public ViewColumns {
   std::vector<ShownVariant> variants_;
 };
 
-// What limits, and by how much of it the rows fall short.
+// Columns of the limit: the limiting resource and the share that rows reach.
 struct LimitColumns {
   std::string ResultRecord::*by;
   std::optional<double> ResultRecord::*pct;
   const char* from;
 };
 
-// Ceilings that were measured, where there are any.
+// Measured ceilings, if there are any, else the datasheet.
 LimitColumns limit_columns(const ExperimentResults& results) {
   if (results.values(&ResultRecord::measured_limit_pct).empty())
     return {&ResultRecord::limit_by, &ResultRecord::limit_pct, "by the datasheet"};
@@ -128,7 +127,7 @@ std::vector<std::string> limit_facts(const ExperimentResults& results) {
   return {fmt::format("limit: {}{}", by.empty() ? "" : by + " ", limit.from)};
 }
 
-// What sets the limit has a column where it differs.
+// Adds the limiting resource as a column if it differs between rows.
 void add_limit(VariantColumns& columns, const ExperimentResults& results,
                const LimitColumns& limit) {
   columns.add_any("% of limit", true, [&](const ResultRecord& row) {
@@ -141,7 +140,7 @@ void add_limit(VariantColumns& columns, const ExperimentResults& results,
   });
 }
 
-// Metrics that tell the shown variants apart, and their errors where they do; "" without any.
+// Metrics and errors that differ between the shown variants; "" if none do.
 std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
   VariantColumns columns(rows, shown);
   columns.add_error();
@@ -176,13 +175,13 @@ std::string prediction_table(const FamilyRows& rows) {
   std::string text = facts_line(rows, shown);
   if (shown.results.rows.empty()) return text;
   VariantColumns columns(rows, shown);
-  columns.add("least time", true,
+  columns.add("lower bound", true,
               [](const ResultRecord& row) { return time_in(row.limit_time_us); });
   columns.add_text(&ResultRecord::limit_by, "set by");
   columns.add_any("predicted", true,
                   [](const ResultRecord& row) { return time_in(row.predicted_time_us); });
   columns.add_text(&ResultRecord::bound_by, "bound by");
-  columns.add_ratio("predicted speed-up", predicted_ratio);
+  columns.add_ratio("predicted speedup", predicted_ratio);
   text += fmt::format("\n{}", markdown_table(columns.take_all()));
   const bool is_predicted = std::ranges::any_of(shown.results.rows, [](const ResultRecord& row) {
     return row.predicted_time_us.has_value();
@@ -196,11 +195,11 @@ std::string measurement_table(const FamilyRows& rows) {
   if (shown.results.rows.empty()) return text;
   VariantColumns columns(rows, shown);
   columns.add_times();
-  // What a longer run would come to, where the group neared the power cap.
+  // The sustained time, for groups near the power cap.
   columns.add_any("sustained", true, [](const ResultRecord& row) {
     return row.passed() ? time_in(row.sustained_time_us) : "";
   });
-  columns.add_ratio("speed-up", measured_ratio);
+  columns.add_ratio("speedup", measured_ratio);
   columns.add_rates();
   columns.add_any("predicted", true,
                   [](const ResultRecord& row) { return time_in(row.predicted_time_us); });

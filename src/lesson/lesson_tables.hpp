@@ -10,49 +10,49 @@
 
 namespace gpuexp {
 
-/// What first principles gave for each variant, before anything was measured.
+/// Lower bound and predicted time of each variant.
 std::string prediction_table(const FamilyRows& rows);
 
-/// What was measured of each variant, beside what was predicted; where metrics or errors tell
-/// variants apart, a second table has them.
+/// Measured and predicted times of each variant, with a second table for metrics and errors that
+/// differ between variants.
 std::string measurement_table(const FamilyRows& rows);
 
-/// What all the rows share, and `more`: "n = 4096 · cold · limit: fp32 as measured"; where there
-/// are no rows, that they are not recorded.
+/// Values that all rows share, and `more`: "n = 4096 · cold · limit: fp32 as measured"; without
+/// rows, "Not recorded: …".
 std::string facts_line(const FamilyRows& rows, const ShownRows& shown,
                        const std::vector<std::string>& more = {});
 
-/// A metric or an error of a row that passed: three digits; counts in full.
+/// A metric or an error of a passed row: three digits; integers in full.
 std::string metric_text(const ResultRecord& row, const ColumnHandle& column);
 
 inline constexpr const char* kNotRecorded = "not recorded";
 
-/// The table that the part's subject names: `columns` of all results, `flags` of rows, `counters`
-/// with their metrics of Nsight Compute, or `config_keys`. Throws ConfigError that names the part's
-/// place for another.
+/// The table named by the part's subject: `columns` of results, `flags` of rows, `counters` with
+/// their metrics of Nsight Compute, or `config_keys`. Throws ConfigError with the part's place for
+/// another.
 std::string declared_table(const LessonPart& part);
 
-/// What DRAM moved for each variant, and of the counters that it declares to change, what they did.
+/// Bytes that DRAM moved for each variant, and its expected counter changes with the counted ones.
 std::string counters_table(const FamilyRows& rows);
 
-/// Variants by the values of one parameter. Options: `axis`, the parameter; `values`, those to
-/// show; `around`, a metric, to show only values next to which it changes; `show`, one of
-/// time, rate, speed-up, predicted, error, a metric or a counter, or several of them for one
+/// A table of variants by the values of one parameter. Options: `axis`, the parameter; `values`,
+/// the values to show; `around`, a metric: shows only values next to its changes; `show`, the
+/// quantity: time, rate, speed-up, predicted, error, a metric or a counter; several for one
 /// variant.
 std::string sweep_table(const LessonPart& part, const FamilyRows& rows);
 
-/// The text of a `value` part. Its subject is a glob over the rows' names; without `take` it has to
-/// name one row. Options:
-///   column       whose number it is
-///   over         a glob for the row whose number it is divided by
-///   over_column  the column that it is divided by; without `over`, of the same row
+/// The text of a `value` part. Its subject is a glob for the rows' names; without `take`, it must
+/// match one row. Options:
+///   column       column of the number
+///   over         glob for the row with the divisor
+///   over_column  column of the divisor; without `over`, in the same row
 ///   take         count, min, median or max of the rows
 ///   where        "COLUMN=GLOB COLUMN=GLOB": the rows to keep
-///   as           unit (what the column's unit asks for), number, quantity, ratio, percent, less or
-///                more (percent below or above 1), text (as it was recorded)
+///   as           unit (by the column's unit), number, quantity, ratio, percent, less or more
+///                (percent below or above 1), text (as recorded)
 ///   digits       significant digits
-/// A file that `may_lack` what the page asks for gives "not recorded" for it. Throws ConfigError
-/// that names the part's place, what was found, and what is allowed.
+/// If `may_lack` is set, the text for a missing row, column or number is "not recorded". Throws
+/// ConfigError with the part's place, what was found and what is allowed.
 std::string value_text(const LessonPart& part, const RecordedTable& file, bool may_lack);
 
 }  // namespace gpuexp

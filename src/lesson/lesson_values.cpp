@@ -17,10 +17,10 @@ namespace gpuexp {
 
 namespace {
 
-// What is asked of a file that may lack it.
+// Thrown if a file that may lack a value lacks it.
 struct NotRecorded {};
 
-// What one part asks of one file.
+// The query of one part to one file.
 class Query {
  public:
   Query(const LessonPart& part, const RecordedTable& file, bool may_lack)
@@ -51,8 +51,8 @@ class Query {
         checked("as", {"unit", "number", "quantity", "ratio", "percent", "less", "more", "text"});
     if (as.empty()) return is_quotient() ? "ratio" : "unit";
     if (is_quotient() && (as == "unit" || as == "text"))
-      fail(fmt::format("as={}: a quotient has none; allowed: number, ratio, percent, less, more",
-                       as));
+      fail(fmt::format(
+          "as={} is not allowed for a ratio; allowed: number, ratio, percent, less, more", as));
     return as;
   }
 
@@ -67,7 +67,7 @@ class Query {
     return take == "min" ? *least : *most;
   }
 
-  // What one row has, over what it is to be divided by.
+  // The number of one row, divided by the divisor if there is one.
   double value_at(std::size_t row, std::size_t column) const {
     const double value = number_at(row, column);
     if (!is_quotient()) return value;
@@ -104,11 +104,12 @@ class Query {
   }
 
   std::string digits(double value) const {
-    constexpr int kMost = 9;
+    constexpr int kMaxDigits = 9;
     const std::string option = part_.option("digits");
     if (option.empty()) return number_fragment(value);
-    if (option.size() != 1 || option[0] < '1' || option[0] > '0' + kMost)
-      fail(fmt::format("digits={}; expected a number from 1 to {}", in_message(option), kMost));
+    if (option.size() != 1 || option[0] < '1' || option[0] > '0' + kMaxDigits)
+      fail(
+          fmt::format("digits={}; expected a number from 1 to {}", in_message(option), kMaxDigits));
     return significant(value, option[0] - '0');
   }
 
@@ -121,14 +122,14 @@ class Query {
     std::vector<std::string> names;
     for (const ColumnInfo& info : table_.columns)
       names.push_back(info.name);
-    constexpr std::size_t kMostListed = 20;
+    constexpr std::size_t kMaxListed = 20;
     const auto nearest = nearest_name(name, names);
     const std::string allowed =
-        names.size() <= kMostListed
+        names.size() <= kMaxListed
             ? allowed_names(name, names)
             : fmt::format("{}; allowed: its {} columns",
                           nearest ? "; did you mean '" + *nearest + "'?" : "", names.size());
-    fail(fmt::format("{}: '{}' is no column of {}{}", option, in_message(name), in_message(name_),
+    fail(fmt::format("{}: unknown column '{}' of {}{}", option, in_message(name), in_message(name_),
                      allowed));
   }
 
@@ -164,13 +165,13 @@ class Query {
     for (std::size_t row = 0; row < table_.rows.size(); ++row)
       names.push_back(row_name(table_, row));
     const auto nearest = count == 0 ? nearest_name(glob, names) : std::nullopt;
-    fail(fmt::format("'{}' names {} of {} rows of {}; expected one{}{}", in_message(glob), count,
+    fail(fmt::format("'{}' matches {} of {} rows of {}; expected one{}{}", in_message(glob), count,
                      names.size(), in_message(name_),
                      part_.option("take").empty() ? "" : " or more",
                      nearest ? "; did you mean '" + in_message(*nearest) + "'?" : ""));
   }
 
-  /// An option, which is "" or one of these.
+  /// The value of the option: "" or one of `allowed`. Fails for others.
   std::string checked(const char* name, const std::vector<std::string>& allowed) const {
     const std::string value = part_.option(name);
     if (!value.empty() && std::find(allowed.begin(), allowed.end(), value) == allowed.end())

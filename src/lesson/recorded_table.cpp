@@ -16,7 +16,7 @@ namespace gpuexp {
 
 namespace {
 
-// Records of a CSV file, front to back.
+// Reads the records of a CSV file in order.
 class CsvReader {
  public:
   CsvReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -29,7 +29,7 @@ class CsvReader {
     while (take(','))
       fields.push_back(field());
     take('\r');
-    if (!take('\n') && !at_end()) fail("expected ',' or the end of the line behind a quote");
+    if (!take('\n') && !at_end()) fail("expected ',' or the end of the line after a quote");
     ++line_;
     return fields;
   }

@@ -1,4 +1,4 @@
-// Recorded files as tables with named rows: results, and figures of studies of their own.
+// Recorded files as tables with named rows: results, and figures of studies.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace gpuexp {
 
-/// A table, and how messages call it.
+/// A table and its name in messages.
 struct RecordedTable {
   std::string name;
   const Table* table;
 };
 
-/// Its `key` or, in a table without that column, its first field.
+/// The name of a row: its `key` or, without that column, its first field.
 std::string row_name(const Table& table, std::size_t row);
 
-/// The finite number that the field is or, as text, says.
+/// The finite number of the field, which may be a number as text.
 std::optional<double> number_of(const Field& field);
 
-/// CSV by RFC 4180, with any line end: a header, then rows of as many fields, which stay text. A
-/// column named as one of a run's results has its unit. Throws ConfigError "<name>:<line>: …".
+/// Parses CSV by RFC 4180, with any line end: a header, then rows with as many fields, which stay
+/// text. A column named like a column of results has its unit. Throws ConfigError "<name>:<line>:
+/// …".
 Table parse_recorded_csv(std::string_view text, const std::string& name);
 
-/// The table as Markdown. What stands in backticks is code, all else no markup.
+/// The table as Markdown. Text in backticks is code; other markup is escaped.
 std::string recorded_table_text(const Table& table);
 
-/// Markdown in which what stands in backticks is code, and all else no markup.
+/// Markdown in which text in backticks is code and other markup is escaped.
 std::string escape_but_code(const std::string& text);
 
 }  // namespace gpuexp

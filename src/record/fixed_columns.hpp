@@ -1,6 +1,5 @@
-// The columns of every report, each declared once: name, unit, meaning, which rows have a value,
-// and the member of a record that holds it. CSV, JSON, logs, the schema and the docs read this
-// list, and readers fill records by it.
+// The columns of every report, each declared once: name, unit, meaning, rows with a value, and the
+// member of ResultRecord that holds it. CSV, JSON, logs, the schema and the docs use this list.
 #pragma once
 
 #include <string>
@@ -14,24 +13,24 @@ namespace gpuexp {
 
 /// Which rows have a value in a column.
 enum class Presence {
-  some,    ///< those where the value is known
+  some,    ///< rows in which the value is known
   all,     ///< every row
-  passed,  ///< passed rows alone: what a row that did not pass must not claim
-  merged,  ///< rows of merged results, where it is known; other results have no such column
+  passed,  ///< only passed rows
+  merged,  ///< rows of merged results in which it is known; other results lack the column
 };
 
 struct FixedColumn : ColumnInfo {
   RecordMember member;
   Presence presence = Presence::some;
-  std::vector<std::string> values = {};  ///< the only texts, of an enumeration; empty: any
+  std::vector<std::string> values = {};  ///< allowed texts of an enumeration; empty: any text
 };
 
-/// In the order in which reports have them.
+/// All columns, in the order of reports.
 const std::vector<FixedColumn>& fixed_columns();
 
-/// Null where no column has the name.
+/// The column with the name, or null.
 const FixedColumn* find_fixed_column(std::string_view name);
-/// The column that the member is written to.
+/// The column that holds the member.
 const FixedColumn& fixed_column(const RecordMember& member);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// What a reader should know before trusting a passed row's number, each declared once.
+// Warnings about the numbers of passed rows, each declared once.
 #pragma once
 
 #include <array>
@@ -8,49 +8,53 @@ namespace gpuexp {
 
 struct Flag {
   std::string_view id;
-  std::string_view meaning;  ///< what was seen, and the likely cause
-  std::string_view remedy;   ///< what to do about it: an option where one helps
+  std::string_view meaning;  ///< observation and likely cause
+  std::string_view remedy;   ///< what to do, such as an option
 };
 
 inline constexpr Flag kOutputInL2{
-    "output_in_l2", "what was written fits in L2 and may still be dirty there when the clock stops",
-    "larger sizes by --set leave less of it"};
-inline constexpr Flag kFewSamples{"few_samples", "the wall cap came before min_samples",
+    "output_in_l2", "the output fits in L2 and may not have reached DRAM when the timer stops",
+    "larger sizes (--set), of which L2 holds a smaller share"};
+inline constexpr Flag kFewSamples{"few_samples", "max_seconds was reached before min_samples",
                                   "--set measure.max_seconds=10"};
 inline constexpr Flag kWideInterval{
-    "wide_interval", "the interval is wider than target_relative_ci: a cap came first",
+    "wide_interval",
+    "the interval is wider than target_relative_ci: max_samples or max_seconds was reached first",
     "--set measure.max_samples=10000 --set measure.max_seconds=10"};
 inline constexpr Flag kOutliers{
     "outliers",
-    "over 5 % of the samples are far from the median: something else ran, or the clock moved",
-    "leave the GPU to this run, and look at samples_us"};
+    "over 5 % of the samples are outliers: another process used the GPU, or the clock changed",
+    "run nothing else on the GPU, and look at samples_us"};
 inline constexpr Flag kAboveLimit{
-    "above_limit", "faster than the datasheet allows: a cache or a wrong byte count; no record",
+    "above_limit",
+    "faster than the datasheet limit: a cache served the data, or a byte count is wrong",
     "--set modes=cold, or larger sizes"};
 inline constexpr Flag kOtherArchitecture{"other_architecture",
-                                         "registers are those of another architecture",
+                                         "registers are known only for another architecture",
                                          "build with -DCMAKE_CUDA_ARCHITECTURES=native"};
 inline constexpr Flag kNearFloor{
-    "near_floor", "within three times what an empty kernel takes: much of it is the launch",
+    "near_floor", "within three times the time of an empty kernel: much of it is launch overhead",
     "--set modes=graph, or larger sizes"};
 inline constexpr Flag kUngated{
     "ungated",
-    "the stream was not blocked until the launch was enqueued: times may hold the host's latency",
+    "the stream was not blocked until the launch was enqueued: times may include host latency",
     "run without --no-gate, --no-isolate and profilers"};
 inline constexpr Flag kClockLow{"clock_low", "the SM clock was below 95 % of its maximum",
-                                "compare the column cycles; see clock_reasons and power_w"};
+                                "compare the column cycles instead of times; see clock_reasons "
+                                "and power_w"};
 inline constexpr Flag kClockDrift{
     "clock_drift",
-    "the SM clock moved by over 2 % from the first half of its samples to the second, and its "
-    "times with it",
-    "--set measure.sustain_seconds=1 lets it settle"};
+    "the SM clock changed by over 2 % from the first to the second half of the samples, and the "
+    "times changed with it",
+    "--set measure.sustain_seconds=1, so that the clock settles first"};
 inline constexpr Flag kBurst{
     "burst",
-    "a longer run differs by more than the interval: the power cap comes after these samples",
-    "see sustained_time_us; --set measure.sustain_seconds=1 measures what the cap leaves"};
-inline constexpr Flag kThrottled{"throttled", "the driver named a reason for lower clocks",
-                                 "see clock_reasons; power and heat are the usual ones"};
-inline constexpr Flag kUncounted{"uncounted", "hardware counters were asked for and not read",
+    "sustained launches differ by more than the interval: the power cap applies only after these "
+    "samples",
+    "see sustained_time_us; --set measure.sustain_seconds=1 measures under the power cap"};
+inline constexpr Flag kThrottled{"throttled", "the driver reported a reason for lower clocks",
+                                 "see clock_reasons; usually power or temperature"};
+inline constexpr Flag kUncounted{"uncounted", "hardware counters were requested but not read",
                                  "see the warning of the run; fewer counters need fewer replays"};
 
 inline constexpr std::array<Flag, 13> kFlags{

@@ -29,7 +29,7 @@ std::string failure_of(const Verification& v) {
     const Mismatch& m = v.first_wrong[i];
     text += fmt::format("{} {}[{}]: ", i == 0 ? "; first" : ";", m.buffer, m.index);
     text += std::isnan(m.expected) && std::isnan(m.got)
-                ? "got nan, which no element may be"
+                ? "got nan, which is always wrong"
                 : fmt::format("expected {:.9g}, got {:.9g}, allowed ±{:.3g}", m.expected, m.got,
                               m.allowed);
   }

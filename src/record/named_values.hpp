@@ -1,5 +1,5 @@
-// Values of columns that no list declares beforehand: parameters, metrics, counters, and whatever
-// else a file has.
+// Values of columns that fixed_columns() does not declare: parameters, metrics, counters, and
+// unknown columns of a file.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace gpuexp {
 
-/// Names in the order of their columns, with an index.
+/// Names in column order, with an index.
 class NameList {
  public:
-  /// Adds a name that is not there yet.
+  /// Appends a name; the caller ensures that it is new.
   void add(const std::string& name);
   const std::vector<std::string>& names() const { return names_; }
   std::optional<std::size_t> find(std::string_view name) const;
@@ -37,20 +37,20 @@ class NamedValues {
   explicit NamedValues(std::shared_ptr<const NameList> names);
 
   const std::vector<std::string>& names() const;
-  /// Empty where the name is unknown or its value missing.
+  /// The value; empty if the name is unknown or the value is missing.
   Field field(std::string_view name) const;
-  /// The finite number; empty where there is none.
+  /// The value if it is a finite number.
   std::optional<double> number(std::string_view name) const;
-  /// The value as a reader would write it; "" where it is missing.
+  /// The value as text; "" if it is missing.
   std::string text(std::string_view name) const;
-  /// Passes over a name that is not among names().
+  /// Sets the value; ignores a name that is not in names().
   void set(std::string_view name, Field value);
 
-  /// By its place among names().
+  /// The value of names()[place].
   const Field& at(std::size_t place) const { return values_.at(place); }
   Field& at(std::size_t place) { return values_.at(place); }
 
-  /// The same names with the same values.
+  /// Whether names and values are equal.
   bool operator==(const NamedValues& other) const;
 
  private:

@@ -15,9 +15,9 @@ namespace gpuexp {
 
 namespace {
 
-constexpr char kSeparator = ';';  // of lists in one field
+constexpr char kSeparator = ';';  // between the elements of a list in one field
 
-// ---- enumerations, whose texts are the names of those enumerators that have one
+// ---- enumerations: the texts are the names of the enumerators that have one
 
 constexpr auto enumerators(Mode) {
   std::array<Mode, kModes.size()> modes{};
@@ -73,9 +73,9 @@ Field to_field(const std::optional<T>& value) {
   }
 }
 
-// ---- and back
+// ---- fields to members
 
-// A number that is none is a missing one.
+// NaN and infinity count as missing.
 bool from_field(Field field, std::optional<double>& out) {
   out = number_in(field);
   return !std::holds_alternative<std::string>(field);
@@ -108,9 +108,9 @@ bool from_field(Field field, std::optional<Enum>& out) {
   return text && out;
 }
 
-// ---- what a member's type says of its column
+// ---- type and allowed texts of a member's column
 
-// Of a text or a list.
+// For texts and lists.
 template <class T>
 MemberFacts facts_of_type(const T&) {
   return {};
@@ -154,12 +154,13 @@ std::string one_of(const std::vector<std::string>& names) {
 
 std::string allowed_text(const RecordMember& member) {
   if (std::holds_alternative<std::vector<ExpectedChange> ResultRecord::*>(member))
-    return "counters that change by a factor from 1, as in \"l2_sectors decreases 1.9\"";
+    return "counters with a direction and a factor of at least 1, such as \"l2_sectors decreases "
+           "1.9\"";
   const MemberFacts facts = facts_of(member);
   if (!facts.values.empty()) return one_of(facts.values);
   switch (facts.type) {
     case FieldType::text: return "a text";
-    case FieldType::integer: return "an integer of 64 bits";
+    case FieldType::integer: return "a 64-bit integer";
     case FieldType::real: return "a number";
   }
   return "";

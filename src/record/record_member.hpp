@@ -1,5 +1,4 @@
-// Members of a record, and how each is written into a field and read again, which follows from its
-// type.
+// Conversion between members of ResultRecord and fields, by the member's type.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +19,22 @@ using RecordMember =
                  std::optional<Status> ResultRecord::*, std::optional<StopReason> ResultRecord::*,
                  std::optional<Implementation> ResultRecord::*>;
 
-/// What a member's type says of its column.
+/// Type and allowed texts of the column of a member.
 struct MemberFacts {
   FieldType type = FieldType::text;
-  std::vector<std::string> values = {};  ///< the only texts, of an enumeration; empty: any
+  std::vector<std::string> values = {};  ///< allowed texts of an enumeration; empty: any text
 };
 MemberFacts facts_of(const RecordMember& member);
 
-/// The member's value; empty where it is missing.
+/// The value of the member; empty if it is missing.
 Field field_of(const RecordMember& member, const ResultRecord& record);
-/// Fills the member. False where the field holds no value of it; the record is as it was, then.
+/// Sets the member. Returns false, and leaves the record unchanged, if the field is not a value of
+/// the member.
 bool store(const RecordMember& member, Field field, ResultRecord& record);
 
 /// "cold or warm", "passed, failed or skipped".
 std::string one_of(const std::vector<std::string>& names);
-/// What store() takes, for messages: "cold, warm, graph or profile".
+/// The values that store() accepts, for messages: "cold, warm, graph or profile".
 std::string allowed_text(const RecordMember& member);
 
 }  // namespace gpuexp

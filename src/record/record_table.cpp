@@ -17,7 +17,7 @@ struct Group {
   NamedValues ResultRecord::*member;
 };
 
-// Those that have a prefix; what has none is among the others.
+// Groups of columns with a prefix; ResultRecord::others holds columns without one.
 const std::array<Group, 3>& groups() {
   static const std::array<Group, 3> kGroups{{{kParameterPrefix, &ResultRecord::parameters},
                                              {kMetricPrefix, &ResultRecord::metrics},
@@ -70,7 +70,7 @@ RecordTable::RecordTable(const std::vector<ColumnInfo>& infos) {
     if (column.handle.fixed) {
       const FieldType type = column.handle.fixed->type;
       if (info.type == type) continue;
-      throw ReportError(fmt::format("column '{}' is of type {}; expected {}", info.name,
+      throw ReportError(fmt::format("column '{}' has type {}; expected {}", info.name,
                                     name_of(info.type), name_of(type)));
     }
     NameList& names = list_of(column.handle.group);

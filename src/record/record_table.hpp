@@ -1,4 +1,4 @@
-// Records and the columns that they are written in.
+// Result records and their columns.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,16 @@ inline const std::string kCounterPrefix = "counter.";
 
 using NamedGroup = NamedValues ResultRecord::*;
 
-/// A column as analyses and views refer to it: a fixed one, or a name in one of a record's groups.
+/// Reference to a column: a fixed column, or a name in one of a record's groups.
 struct ColumnHandle {
   const FixedColumn* fixed = nullptr;
-  NamedGroup group = nullptr;  ///< of what is not fixed
-  std::string name;            ///< in the group, without its prefix; of a fixed one its own
+  NamedGroup group = nullptr;  ///< null for a fixed column
+  std::string name;            ///< the column's name, without the group's prefix
 
   Field field(const ResultRecord& record) const;
-  /// The finite number; empty where there is none.
+  /// The value if it is a finite number.
   std::optional<double> number(const ResultRecord& record) const;
-  /// The value as a reader would write it; "" where it is missing.
+  /// The value as text; "" if it is missing.
   std::string text(const ResultRecord& record) const;
 
   bool operator==(const ColumnHandle&) const = default;
@@ -35,27 +35,27 @@ struct ColumnHandle {
 
 ColumnHandle column_of(const RecordMember& member);
 ColumnHandle metric_column(std::string name);
-/// By its name in a file: "time_median_us", "param.n", or one that this program does not know.
+/// The column with a name as in files: "time_median_us", "param.n", or an unknown one.
 ColumnHandle column_named(const std::string& name);
 
-/// A column as a file has it: unit and doc may be those of another version.
+/// A column of a file; another version of gpuexp may have written its unit and doc.
 struct RecordColumn : ColumnInfo {
   ColumnHandle handle;
-  std::size_t place = 0;  ///< of the handle's name in its group, in records of this table
+  std::size_t place = 0;  ///< index of the handle's name in its group, in this table's records
 
   bool operator==(const RecordColumn&) const = default;
 };
 
 struct RecordTable {
   RecordTable() = default;
-  /// Without rows. Throws ReportError where a fixed column is of another type than declared.
+  /// A table without rows. Throws ReportError if a fixed column has another type than declared.
   explicit RecordTable(const std::vector<ColumnInfo>& infos);
 
   std::vector<RecordColumn> columns;
   std::vector<ResultRecord> rows;
 
   bool has(const RecordMember& member) const;
-  /// A record with the names that this table's columns have.
+  /// An empty record with the names of this table's columns.
   ResultRecord blank_record() const;
 
   bool operator==(const RecordTable& other) const {
@@ -67,14 +67,15 @@ struct RecordTable {
   std::shared_ptr<const NameList> parameters_, metrics_, counters_, others_;
 };
 
-/// The record's value in a column of its table.
+/// The value of the record in a column of its table.
 Field field_of(const RecordColumn& column, const ResultRecord& record);
 /// One field per column.
 std::vector<Field> fields_of(const std::vector<RecordColumn>& columns, const ResultRecord& record);
-/// Fills in the value. False where the column does not allow it; the record is as it was, then.
+/// Stores the value. Returns false, and leaves the record unchanged, if the column does not allow
+/// it.
 bool store(const RecordColumn& column, Field field, ResultRecord& record);
 
-/// All of it as fields.
+/// The table with all values as fields.
 Table table_of(const RecordTable& table);
 
 }  // namespace gpuexp

@@ -25,7 +25,8 @@ std::string status_text(const ResultRecord& record) {
   return record.status ? std::string(name_of(*record.status)) : "";
 }
 
-// Fewer samples than an interval needs must not look surer than more.
+// Without intervals, the range of the samples is compared: few samples must not seem more certain
+// than many.
 bool clearly_faster(const ResultRecord& a, const ResultRecord& b) {
   const auto a_time = a.time_us();
   const auto b_time = b.time_us();

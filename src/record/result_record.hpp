@@ -1,5 +1,4 @@
-// One row of results, typed, from the run that made it to the report that shows it. fixed_columns()
-// says how each member is written, and what it means.
+// One typed row of results. fixed_columns() has the meaning and the written form of each member.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,14 @@
 
 namespace gpuexp {
 
-/// Values of `executed_on`: by what the row's launches were executed.
+/// Values of `executed_on`: what executed the launches of the row.
 inline constexpr const char* kOnGpu = "gpu";
 inline constexpr const char* kSimulated = "simulated";
 
-/// Members are named as their columns. A text that is "" and a list that is empty are missing.
-/// Numbers are finite.
+/// Members have the names of their columns. An empty text or list is a missing value. Numbers are
+/// finite.
 struct ResultRecord {
-  // What the row is of, and what became of it.
+  // Identity and status.
   std::string experiment;
   std::string family;
   std::string variant;
@@ -54,7 +53,7 @@ struct ResultRecord {
   std::optional<std::int64_t> samples;
   std::optional<StopReason> stop_reason;
 
-  // Conditions under which they were taken.
+  // Conditions of the measurement.
   std::optional<std::int64_t> flushed_bytes;
   std::optional<std::int64_t> graph_launches;
   std::optional<std::int64_t> rotated_bytes;
@@ -74,16 +73,16 @@ struct ResultRecord {
   std::optional<double> sustained_sm_clock_mhz;
   std::optional<double> sustained_power_w;
   std::optional<double> cycles;
-  std::vector<std::string> timeline;            ///< of one launch that takes several streams
-  std::vector<std::string> predicted_timeline;  ///< likewise
+  std::vector<std::string> timeline;            ///< only for launches that use several streams
+  std::vector<std::string> predicted_timeline;  ///< only for launches that use several streams
 
-  // What it is held against.
+  // References.
   std::string baseline;
   std::string compare_to;
-  std::vector<ExpectedChange> expected_changes;  ///< without conditions: those of the row's problem
+  std::vector<ExpectedChange> expected_changes;  ///< for the row's problem, without conditions
   std::optional<double> speedup;
 
-  // Work, and rates.
+  // Work and rates.
   std::optional<double> useful_bytes;
   std::optional<double> moved_bytes;
   std::optional<double> operations;
@@ -131,35 +130,36 @@ struct ResultRecord {
   std::optional<double> counts_error_pct;
   std::string key;
 
-  // By the names of what families and configs declare.
+  // Values by name: families and configs declare the names.
   NamedValues parameters;
   NamedValues metrics;
-  NamedValues counters;  ///< ids of kCounters, and metrics of Nsight Compute
-  NamedValues others;    ///< columns that this program does not know
+  NamedValues counters;  ///< by ids of kCounters or names of Nsight Compute metrics
+  NamedValues others;    ///< unknown columns
 
   bool operator==(const ResultRecord&) const = default;
 
   bool passed() const { return has_passed(status); }
-  /// Faster than the datasheet allows: a cache or a wrong byte count, not a result.
+  /// Whether the time is below the datasheet limit: a cache served the data, or a byte count is
+  /// wrong.
   bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
   bool is_vendor() const { return implementation == Implementation::library; }
   bool has_flag(std::string_view flag) const;
   /// Median time of a passed row.
   std::optional<double> time_us() const;
-  /// Half the 95 % interval of the median.
+  /// Half the width of the 95 % interval of the median.
   std::optional<double> half_interval_us() const;
 };
 
-/// "" where there is none.
+/// The name, or "" if it is missing.
 std::string mode_text(const ResultRecord& record);
 std::string status_text(const ResultRecord& record);
 
-/// The interval of a's median ends below where b's begins. Where samples are too few for an
-/// interval, their 95th percentile and their least stand for its ends; medians do where those are
-/// missing.
+/// Whether the interval of a's median is below the interval of b's. Without an interval, the upper
+/// end is the 95th percentile and the lower end the minimum; without these, both are the median.
 bool clearly_faster(const ResultRecord& a, const ResultRecord& b);
 
-/// Time of `slow` over that of `fast`, and its 95 % interval; empty where one of them has none.
+/// Time of `slow` divided by time of `fast`, with its 95 % interval; empty if a row has no
+/// interval.
 std::optional<Ratio> ratio_of(const ResultRecord& fast, const ResultRecord& slow);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Where the time of a run went.
+// Time that a run spent on each of its parts.
 #pragma once
 
 #include <array>
@@ -26,37 +26,38 @@ struct RunTimes {
 };
 
 struct RunTimesMember {
-  const char* name;  ///< in files
+  const char* name;  ///< name in files
   double RunTimes::*seconds;
   const char* doc;
 };
 
-/// The parts of the time, in the order in which a run comes to them; they do not overlap.
+/// Non-overlapping parts of the time, in the order in which a run starts them.
 inline constexpr std::array<RunTimesMember, 10> kRunTimesParts{{
     {"set_up", &RunTimes::set_up, "allocating buffers and filling inputs"},
     {"reference", &RunTimes::reference,
      "computing fp64 references, unless already computed, and filling outputs with a pattern"},
-    {"verify", &RunTimes::verify, "launches whose results are checked, and their comparison"},
+    {"verify", &RunTimes::verify, "launches for verification, and comparing their results"},
     {"warm_up", &RunTimes::warm_up, "launches before the samples, and capturing graphs"},
     {"sustain", &RunTimes::sustain,
-     "launches back to back, before samples and to measure what a longer run settles at"},
-    {"sample", &RunTimes::sample, "taking samples, with the flushes and launches before each"},
+     "back-to-back launches before samples and for the sustained time"},
+    {"sample", &RunTimes::sample,
+     "taking samples, including the flushes and launches before each sample"},
     {"clock", &RunTimes::clock, "reading the SM clock"},
     {"restart", &RunTimes::restart, "starting processes for samples of first launches"},
-    {"counters", &RunTimes::counters, "reading hardware counters, replays included"},
+    {"counters", &RunTimes::counters, "reading hardware counters, including replays"},
     {"prediction", &RunTimes::prediction,
-     "waiting for predictions from machine code when nothing was left to measure"},
+     "waiting for predictions from machine code after all measurements"},
 }};
 
-/// All of them, with the sum and what is a part of another one.
+/// All members: the parts, the total, and `sample_gpu`, which is included in `sample`.
 inline constexpr auto kRunTimesMembers = [] {
   std::array<RunTimesMember, kRunTimesParts.size() + 2> members{};
   std::size_t count = 0;
   for (const RunTimesMember& part : kRunTimesParts)
     members[count++] = part;
-  members[count++] = {"total", &RunTimes::total, "from beginning to end"};
+  members[count++] = {"total", &RunTimes::total, "total from start to end"};
   members[count++] = {"sample_gpu", &RunTimes::sample_gpu,
-                      "of sample: the GPU's own time, in timed launches, flushes and priming"};
+                      "GPU time within sample: timed launches, flushes and priming launches"};
   return members;
 }();
 
@@ -71,7 +72,7 @@ struct GroupTimes {
   std::string experiment;
   std::string parameters;  ///< "m=64,n=64,k=64"
   std::string mode;
-  double began_s = 0;  ///< seconds after the run began, or after it was resumed
+  double began_s = 0;  ///< seconds from the start or resumption of the run
   RunTimes times;
 
   bool operator==(const GroupTimes&) const = default;

@@ -1,4 +1,4 @@
-// What became of a cell, why its sampling ended, and whose code it runs.
+// Status of a cell, reason why sampling ended, and owner of a variant's code.
 #pragma once
 
 #include <array>
@@ -9,28 +9,28 @@ namespace gpuexp {
 
 enum class Status {
   passed,     ///< verified before and after timing
-  sampled,    ///< every element that was computed and compared passes; there are others
-  incorrect,  ///< ran, and an element or a guard was wrong
+  sampled,    ///< all compared elements pass, but not all elements were compared
+  incorrect,  ///< ran; an element or a guard was wrong
   failed,     ///< the device refused the launch or reported a fault
   skipped,    ///< cannot run here; the reason says why
   timeout,    ///< did not finish in time
-  not_run,    ///< the run ended before its turn
+  not_run,    ///< the run ended before the cell
 };
 inline constexpr std::array kStatuses{Status::passed, Status::sampled, Status::incorrect,
                                       Status::failed, Status::skipped, Status::timeout,
                                       Status::not_run};
 std::string_view name_of(Status status);
-/// Nothing was wrong.
+/// Whether the status is passed or sampled.
 constexpr bool has_passed(std::optional<Status> status) {
   return status == Status::passed || status == Status::sampled;
 }
 
-/// Why sampling ended.
+/// Reason why sampling ended.
 enum class StopReason {
-  none,         ///< it has not ended, or never began
+  none,         ///< sampling has not started or not ended
   converged,    ///< the interval of the median reached its target
-  max_samples,  ///< that cap came first
-  max_seconds,  ///< likewise
+  max_samples,  ///< max_samples was reached first
+  max_seconds,  ///< max_seconds was reached first
   interrupted,  ///< the run ended
 };
 inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged,
@@ -38,10 +38,10 @@ inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged
                                          StopReason::interrupted};
 std::string_view name_of(StopReason reason);
 
-/// Whose code a variant runs.
+/// Owner of the code of a variant.
 enum class Implementation {
-  kernel,   ///< this program's
-  library,  ///< the vendor's
+  kernel,   ///< this program
+  library,  ///< the vendor
 };
 inline constexpr std::array kImplementations{Implementation::kernel, Implementation::library};
 std::string_view name_of(Implementation implementation);

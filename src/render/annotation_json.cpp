@@ -20,13 +20,13 @@ Json extent_json(const Extent& e) {
   return Json::array({e.x, e.y, e.z});
 }
 
-// Counts of all blocks are whole.
+// Writes integers as such; counts over all blocks are integers.
 Json count_json(double count) {
   if (count == std::floor(count)) return static_cast<std::int64_t>(count);
   return count;
 }
 
-// Of each state that has any.
+// Time by warp state, for states with any.
 Json states_json(const WarpClocks& clocks) {
   Json json = Json::object();
   for (std::size_t i = 0; i < kWarpStates; ++i) {

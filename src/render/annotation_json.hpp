@@ -1,4 +1,4 @@
-// Annotated source for programs.
+// Annotated source as JSON.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace gpuexp {
 
-/// Raised as kReportSchemaVersion is.
+/// Increases by the same rules as kReportSchemaVersion.
 inline constexpr int kAnnotationSchemaVersion = 3;
 
-/// One document; docs/annotate.md has its members. `picture` null: none was asked for.
+/// One JSON document; docs/annotate.md describes its members. `picture` is null if not requested.
 std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& sources,
                             const WarpPicture* picture);
 

@@ -25,7 +25,7 @@ enum Column : std::size_t {
   kSectorsColumn,
   kInL1PctColumn,
   kSharedColumn,
-  kGpuInstructionsColumn,  // what a GPU counted, from here on
+  kGpuInstructionsColumn,  // this and the next columns: hardware counts
   kGpuLanesColumn,
   kGpuSectorsColumn,
   kGpuSharedColumn,
@@ -35,7 +35,7 @@ enum Column : std::size_t {
 };
 using Cells = std::array<std::string, kColumns>;
 
-/// A row of the table: of a line, of one of its accesses, or of what stands between lines.
+/// A row of the table: a source line, one of its accesses, or a gap between lines.
 struct Row {
   Cells cells;
   std::string source;
@@ -55,13 +55,13 @@ std::string percent(double part, double whole) {
   return value < 0.05 ? "<0.1" : fmt::format("{:.1f}", value);
 }
 
-// "32.0 (4.0)": of each request, and the least of each.
+// "32.0 (4.0)": mean per request, and in parentheses the ideal mean.
 std::string per_request(double count, double ideal, double requests) {
   if (requests <= 0) return "";
   return fmt::format("{:.1f} ({:.1f})", count / requests, ideal / requests);
 }
 
-// Twice the sectors or wavefronts that it takes, or more.
+// Whether the line needs at least twice the ideal number of sectors or wavefronts.
 bool is_wasteful(const ExecutedCounts& c) {
   return (c.requests() > 0 && c.sectors() >= 2 * c.ideal_sectors()) ||
          (c.shared_requests > 0 && c.shared_wavefronts >= 2 * c.ideal_shared_wavefronts);
@@ -130,7 +130,7 @@ class AnnotatedTable {
     return text;
   }
 
-  // Lines of one file: each with the ones beside it, and what is left out shown as "…".
+  // Adds the lines of one file, each with its neighbours; gaps are shown as "…".
   void add_file(std::size_t begin, std::size_t end) {
     const std::string& file = kernel_.lines[begin].at.file;
     rows_.push_back({{}, file_heading(file), Style::bold});
@@ -153,13 +153,13 @@ class AnnotatedTable {
 
   std::string file_heading(const std::string& file) const {
     if (file.empty()) return "(no source line is known)";
-    if (!sources_.line(file, 1)) return file + ", whose text this binary does not hold";
+    if (!sources_.line(file, 1)) return file + " (source text not available)";
     return file;
   }
 
-  // The kernel's lines that inlined ones from here to the next gap were reached from.
+  // The kernel's lines at which the lines from here to the next gap were inlined.
   std::string reached_from(std::size_t first, std::size_t end) const {
-    constexpr std::size_t kMost = 6;
+    constexpr std::size_t kMaxShown = 6;
     constexpr std::uint32_t kNear = 3;
     std::set<SourceLine> from;
     for (std::size_t i = first; i < end; ++i) {
@@ -170,8 +170,8 @@ class AnnotatedTable {
     if (from.empty()) return "";
     std::vector<std::string> texts;
     for (const SourceLine& line : from) {
-      if (texts.size() == kMost) {
-        texts.push_back(fmt::format("{} more", from.size() - kMost));
+      if (texts.size() == kMaxShown) {
+        texts.push_back(fmt::format("{} more", from.size() - kMaxShown));
         break;
       }
       texts.push_back(line.file == kernel_.lines[first].at.file ? fmt::format("line {}", line.line)
@@ -220,7 +220,7 @@ class AnnotatedTable {
     return cells;
   }
 
-  // The GPU counts all blocks and no requests: it has had as many per instruction.
+  // The GPU counts no requests: requests per warp instruction are taken from the simulation.
   static void add_counted(const ExecutedCounts& c, Cells& cells) {
     const SourceCounts& gpu = c.gpu;
     cells[kGpuInstructionsColumn] = fmt::format("{:.0f}", gpu.warps);
@@ -240,18 +240,18 @@ class AnnotatedTable {
   std::vector<Row> rows_;
 };
 
-// "long_scoreboard 62 %, wait 20 %, selected 10 %": the states that have most.
+// "long_scoreboard 62 %, wait 20 %, selected 10 %": the most frequent states.
 std::string states_text(const WarpClocks& clocks) {
-  constexpr std::size_t kMost = 4;
-  constexpr double kLeastPercent = 1;
+  constexpr std::size_t kMaxShown = 4;
+  constexpr double kMinPercent = 1;
   std::vector<std::pair<double, WarpState>> states;
   for (std::size_t i = 0; i < kWarpStates; ++i) {
     const auto state = static_cast<WarpState>(i);
     const double pct = 100 * clocks[state] / clocks.sum();
-    if (pct >= kLeastPercent) states.emplace_back(pct, state);
+    if (pct >= kMinPercent) states.emplace_back(pct, state);
   }
   std::ranges::sort(states, std::greater<>());
-  if (states.size() > kMost) states.resize(kMost);
+  if (states.size() > kMaxShown) states.resize(kMaxShown);
   std::vector<std::string> texts;
   for (const auto& [pct, state] : states)
     texts.push_back(fmt::format("{} {:.0f} %", name_of(state), pct));
@@ -262,9 +262,8 @@ std::string prediction_text(const AnnotatedLaunch& launch) {
   const CodeTime& code = launch.code_time;
   if (code.refusal.empty() && !code.kernels.empty())
     return fmt::format(
-        "Predicted from its machine code, {}: {}; its warps are in {}. time %: a line's part of "
-        "the "
-        "clocks of warps, and the state that has most of them.",
+        "Predicted from the machine code, {}: {}; warps are in {}. time %: share of the warps' "
+        "cycles in the line, with the most frequent state.",
         name_of(launch.mode), time_text(code.total_us),
         states_text(launch.annotation.counts.time_us));
   return code.refusal.empty() ? "No time is predicted."
@@ -273,25 +272,25 @@ std::string prediction_text(const AnnotatedLaunch& launch) {
 
 std::string legend(const ExecutedCounts& counts) {
   std::string text =
-      "instr.: instructions of warps. lanes: of 32, those that an instruction works for, on "
-      "average.";
+      "instr.: warp instructions. lanes: mean number of active lanes that are not predicated off, "
+      "of 32.";
   if (counts.requests() > 0)
     text +=
-        " sectors: of 32 bytes, per request to global memory (the least that hold the bytes asked "
-        "for).";
-  if (counts.l1.all > 0) text += " in L1 %: of these, those that L1 holds or waits for.";
+        " sectors: 32-byte sectors per request to global memory (minimum for the requested "
+        "bytes).";
+  if (counts.l1.all > 0) text += " in L1 %: sectors that L1 holds or already waits for.";
   if (counts.shared_requests > 0)
     text += " shared: wavefronts per request to shared memory (without bank conflicts).";
   return text;
 }
 
-// How many instructions the GPU executed otherwise; which of them, the columns show.
+// Describes the hardware counts, with the number of instructions that differ from the simulation.
 std::string counting_text(const AnnotatedLaunch& launch) {
   if (!launch.why_not_counted.empty())
     return fmt::format("Not counted on the GPU: {}", launch.why_not_counted);
   std::string text = fmt::format(
-      "GPU: what {} counts at the line's instructions (CUPTI's SASS metrics), over the whole grid "
-      "of {}.",
+      "GPU: hardware counts of {} at the line's instructions (CUPTI SASS metrics), over the whole "
+      "grid of {}.",
       launch.counted_on, counted(launch.blocks, "block"));
   if (launch.blocks_executed < launch.blocks) return text;
   std::size_t executed = 0;
@@ -305,13 +304,12 @@ std::string counting_text(const AnnotatedLaunch& launch) {
                c.predicated_lanes != c.gpu.predicated_lanes;
     }
   }
-  return text + (other == 0 ? fmt::format(" Each of {} was executed as often, by as "
-                                          "many lanes.",
+  return text + (other == 0 ? fmt::format(" All counts of {} agree with the simulation.",
                                           counted(executed, "instruction"))
-                            : fmt::format(" Of {}, {} {} executed more or less often, or by "
-                                          "other lanes.",
+                            : fmt::format(" The simulation executed {}; {} {} other counts on the "
+                                          "GPU.",
                                           counted(executed, "instruction"), other,
-                                          noun_for(other, "was", "were")));
+                                          noun_for(other, "has", "have")));
 }
 
 std::string kernel_heading(const AnnotatedKernel& kernel) {
@@ -324,7 +322,7 @@ std::string kernel_heading(const AnnotatedKernel& kernel) {
   }
   if (kernel.shapes.size() > 1)
     text += fmt::format(", the first of {} launches", kernel.shapes.size());
-  return text + fmt::format("; {:.0f} instructions of warps", kernel.counts.warps);
+  return text + fmt::format("; {:.0f} warp instructions", kernel.counts.warps);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Annotated source for people at a terminal.
+// Annotated source as text for a terminal.
 #pragma once
 
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace gpuexp {
 
-/// What was executed on what, and how to read the columns; wrapped, ending in an empty line.
+/// Variant, device and explanation of the columns; wrapped, with an empty line at the end.
 std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions& options);
 
-/// Per kernel and file the lines that were executed, each between those beside it, with counts on
-/// the left.
+/// The executed lines of each kernel and file with their neighbours, with counts on the left.
 std::string annotation_text(const AnnotatedLaunch& launch, const SourceFiles& sources,
                             const TerminalOptions& options);
 

@@ -11,7 +11,7 @@ namespace {
 
 struct ResourceWords {
   const char* name;
-  const char* amount;  ///< what stands behind its number
+  const char* amount;  ///< unit, written after the number
 };
 
 ResourceWords words_for(Resource resource) {
@@ -31,7 +31,8 @@ ResourceWords words_for(Resource resource) {
   return {"", ""};
 }
 
-// "137 G operations at 633 TFLOP/s": variants of one operation count differ in what they run on.
+// "137 G operations at 633 TFLOP/s": variants with equal operations may use pipes of different
+// rates.
 std::string operations_fragment(const LeastTime& least, const LeastTimes& times) {
   constexpr double kPerMicro = 1e6;
   const double on_all_sms = kPerMicro * least.amount / (least.time_us * times.sm_share);
@@ -39,7 +40,7 @@ std::string operations_fragment(const LeastTime& least, const LeastTimes& times)
                      quantity_fragment(on_all_sms, "FLOP/s"));
 }
 
-// Of what is counted by the piece.
+// Whether a counted amount is 1, for the verb's number.
 bool is_one(const LeastTime& least) {
   return least.amount == 1 && least.resource != Resource::dram && least.resource != Resource::l2;
 }
@@ -52,8 +53,8 @@ std::string amount_fragment(const LeastTime& least) {
   return fmt::format("{} {}", quantity_fragment(least.amount, ""), words);
 }
 
-// "32 blocks leave 100 of 132 SMs idle", else the share of the SMs at work: blocks leave some of
-// them idle in the last round, or cycles were counted.
+// "32 blocks leave 100 of 132 SMs idle", else the share of busy SMs, from the last wave or from
+// counted cycles.
 std::string idle_fragment(const ResultRecord& row, const LeastTimes& times) {
   constexpr double kWhole = 100;
   const std::string share = fmt::format("{} %", percent_fragment(kWhole * times.sm_share));
@@ -66,7 +67,7 @@ std::string idle_fragment(const ResultRecord& row, const LeastTimes& times) {
     return fmt::format("{} {} {} of {} SMs idle", grid, noun_for(blocks, "leaves", "leave"),
                        number_fragment(*times.sm_count - blocks), sms);
   if (times.sm_share_from != SmShareFrom::grid) return of_cycles;
-  return fmt::format("{} on {} SMs fill {} of the rounds that they take", grid, sms, share);
+  return fmt::format("{} on {} SMs fill {} of their waves", grid, sms, share);
 }
 
 // ", of which the launch takes 2.880 µs"
@@ -88,7 +89,7 @@ std::string chain_fragment(const Bound& bound) {
 
 // "151 M warp instructions take 145 µs of 175 µs, as 32 blocks leave 100 of 132 SMs idle"
 std::string least_fragment(const ResultRecord& row, const Bound& bound) {
-  constexpr double kMostSms = 0.9;
+  constexpr double kMaxBusyShare = 0.9;
   const LeastTime& longest = *bound.longest;
   const std::string amount = longest.resource == Resource::operations
                                  ? operations_fragment(longest, bound.times)
@@ -99,7 +100,7 @@ std::string least_fragment(const ResultRecord& row, const Bound& bound) {
                             : fmt::format("{} {} {} of {}", amount, verb,
                                           time_text(longest.time_us), time_fragment(row));
   text += launch_fragment(row, bound.times);
-  if (is_of_sms(longest.resource) && bound.times.sm_share < kMostSms)
+  if (is_of_sms(longest.resource) && bound.times.sm_share < kMaxBusyShare)
     text += fmt::format(", as {}", idle_fragment(row, bound.times));
   return text + chain_fragment(bound);
 }

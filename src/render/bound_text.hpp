@@ -1,4 +1,4 @@
-// What the amounts of two variants take at the device's rates, in words.
+// Lower bounds on the times of two variants as text.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace gpuexp {
 std::string resource_fragment(Resource resource, const LeastTimes& times);
 
 /// "At the device's rates naive is bound by L1's data stage: …; coalesced …", the slower one first;
-/// "" where nothing is said from amounts.
+/// "" if there are no bounds to show.
 std::string bounds_sentence(const Explanation& explanation);
 
-/// "The DRAM counters do not fit the timed launch and are left out: …"; "" where they fit.
+/// "The DRAM counters do not fit the timed launch and are left out: …"; "" if they fit.
 std::string misfit_sentence(const Explanation& explanation);
 
 }  // namespace gpuexp

@@ -28,18 +28,18 @@ std::string launched_fragment(const Launched& launched) {
   return launched.fills > 0 ? kernels + " and " + fragment(launched.fills, "fill") : kernels;
 }
 
-// The factor as the first sentence has it: above 1.
+// The factor, inverted if needed so that the measured factor is above 1.
 std::string factor_fragment(const Explanation& e, double factor) {
   return ratio_fragment(e.factor < 1 ? 1 / factor : factor);
 }
 
-// More than repeated runs differ by.
+// Whether the factor has the opposite direction, by more than repeated runs differ.
 bool is_opposite(const Explanation& e, double factor) {
-  constexpr double kLeast = 1.02;
-  return share_of_factor(factor, e.factor) < 0 && apart(factor, 1) >= kLeast;
+  constexpr double kMinFactor = 1.02;
+  return share_of_factor(factor, e.factor) < 0 && factor_between(factor, 1) >= kMinFactor;
 }
 
-// "2.49× of 2.41×": what is accounted for, and what was measured.
+// "2.49× of 2.41×": accounted and measured factor.
 std::string of_measured(const Explanation& e, double factor) {
   return fmt::format("{} of {}", factor_fragment(e, factor), factor_fragment(e, e.factor));
 }
@@ -70,13 +70,13 @@ std::string accounted_sentence(const Explanation& e) {
   std::string text =
       e.is_over_accounted()
           ? fmt::format(
-                "{}: the amounts alone would give {} ({} confidence); something else then "
-                "holds {}.",
+                "{}: the amounts by themselves would give {} ({} confidence); another resource "
+                "then limits {}.",
                 cause, of_measured(e, *e.accounted), name_of(e.confidence), faster)
           : fmt::format("{}: the amounts account for {} ({} confidence).", cause,
                         of_measured(e, *e.accounted), name_of(e.confidence));
   if (e.cause == Cause::idle_sms) {
-    text += fmt::format(" With all SMs at work they would give {}.",
+    text += fmt::format(" With all SMs busy they would give {}.",
                         factor_fragment(e, *e.accounted_without_idle_sms));
   }
   if (e.cause == Cause::launches) {
@@ -100,7 +100,7 @@ std::string atomics_sentence(const Explanation& e) {
                                   ? "one of L2's slices works"
                                   : fmt::format("{} of L2's slices work", significant(slices, 2));
   return fmt::format(
-      "The cause is atomics in {}, which L2 serialises: they take all of its time if {} on them, "
+      "The cause is atomics in {}, which L2 serialises: they need all of its time if {} on them, "
       "and account for {} ({} confidence).",
       e.slower().variant, at_work, of_measured(e, e.atomics->factor), name_of(e.confidence));
 }
@@ -120,7 +120,7 @@ std::string in_flight_fragment(const ResultRecord& row, const std::optional<InFl
                 : "");
 }
 
-// What the prediction of the slower one names.
+// The resource that bounds the predicted time of the slower variant.
 std::string predicted_bound_fragment(const ResultRecord& slower) {
   return slower.bound_by.empty()
              ? ""
@@ -145,7 +145,7 @@ std::string littles_sentence(const Explanation& e) {
   const std::string beside =
       bound.longest->resource == Resource::dram
           ? fmt::format(
-                ", with the {} that DRAM takes for its bytes {} (root of the sum of squares)",
+                ", with the {} that DRAM needs for its bytes {} (root of the sum of squares)",
                 time_text(bound.times.needed_us()), time_text(waited_us(bound, *slower)))
           : "";
   return fmt::format(
@@ -168,7 +168,7 @@ std::string occupancy_fragment(const ResultRecord& row) {
   return text;
 }
 
-// The slower one has fewer warps in flight: what it says of the time is not known.
+// States that the slower variant has fewer warps in flight; their effect on the time is unknown.
 std::string fewer_warps_fragment(const Explanation& e) {
   const ResultRecord& faster = e.row_is_slower() ? e.reference() : e.row();
   const auto slower_warps = warps_in_flight(e.slower());
@@ -178,7 +178,8 @@ std::string fewer_warps_fragment(const Explanation& e) {
   return fmt::format(" {}, {}.", occupancy_fragment(e.slower()), occupancy_fragment(faster));
 }
 
-// What is neither near a rate nor explained waits, where a prediction that fits says for what.
+// States latency as likely if the slower variant is near no rate and an accurate prediction has it
+// bound by latency.
 std::string likely_latency_fragment(const Explanation& e) {
   const ResultRecord& slower = e.slower();
   const bool is_near_rate = e.slower_bound()->share >= kNearRate;
@@ -190,7 +191,7 @@ std::string likely_latency_fragment(const Explanation& e) {
       slower.variant, warps ? fmt::format(", with {} per SM", warps_fragment(*warps)) : "");
 }
 
-// Only of predictions near both times.
+// The predicted factor, only if both predictions are accurate.
 std::string predicted_fragment(const Explanation& e) {
   if (!e.predicted || !e.are_both_predicted_well()) return "";
   if (!is_opposite(e, *e.predicted))
@@ -198,7 +199,7 @@ std::string predicted_fragment(const Explanation& e) {
   return fmt::format(" predict gives the opposite, {}.", factor_fragment(e, *e.predicted));
 }
 
-// "Expected counter changes seen: …", of amounts: effects follow from the time.
+// "Expected counter changes seen: …", only amounts, because effects follow from the time.
 std::string others_sentence(const Explanation& e) {
   std::vector<CounterChange> amounts;
   std::ranges::copy_if(e.others, std::back_inserter(amounts),
@@ -208,10 +209,10 @@ std::string others_sentence(const Explanation& e) {
              : fmt::format(" Expected counter changes seen: {}.", changes_fragment(amounts));
 }
 
-// Amounts that point the other way account for nothing.
+// Amounts that give the opposite factor account for nothing.
 std::string accounted_fragment(const Explanation& e) {
   return is_opposite(e, *e.accounted)
-             ? fmt::format("the amounts alone give the opposite, {} instead of {}",
+             ? fmt::format("the amounts by themselves give the opposite, {} instead of {}",
                            factor_fragment(e, *e.accounted), factor_fragment(e, e.factor))
              : fmt::format("the amounts account for {}", of_measured(e, *e.accounted));
 }
@@ -219,9 +220,9 @@ std::string accounted_fragment(const Explanation& e) {
 std::string unexplained_sentence(const Explanation& e) {
   std::string text = fmt::format("This difference is not explained: {}.", accounted_fragment(e));
   if (e.slower_bound()->needed_share < kBoundShare)
-    text += " They take less than half of the longer time.";
+    text += " They need less than half of the longer time.";
   if (is_near_floor(e.row()) || is_near_floor(e.reference()))
-    text += " Much of these times is the launch itself.";
+    text += " Much of these times is launch overhead.";
   return text + likely_latency_fragment(e) + predicted_fragment(e) + fewer_warps_fragment(e);
 }
 
@@ -238,10 +239,10 @@ std::string latency_sentence(const Explanation& e) {
 std::string accounting_sentence(const Explanation& e) {
   if (e.cause == Cause::host) return host_sentence(e);
   if (e.misfit && e.cause == Cause::unknown)
-    return e.misfit->amount.resource == Resource::dram ? "What is left explains no difference."
+    return e.misfit->amount.resource == Resource::dram ? "Other amounts explain no difference."
                                                        : "";
   if (!e.accounted)
-    return "What was counted does not say what binds: run --counters reads all of it.";
+    return "The counted amounts do not determine the binding resource: run --counters reads all.";
   if (e.cause == Cause::atomics) return atomics_sentence(e);
   if (e.cause == Cause::latency)
     return fmt::format("{} Without latency {}.{}", latency_sentence(e), accounted_fragment(e),
@@ -260,14 +261,14 @@ std::string launched_sentence(const Explanation& e) {
 std::string clocks_sentence(const Explanation& e) {
   const auto& reference = e.reference().sm_clock_mhz;
   const auto& row = e.row().sm_clock_mhz;
-  if (!reference || !row || apart(*reference, *row) <= kUnchangedFactor) return "";
+  if (!reference || !row || factor_between(*reference, *row) <= kUnchangedFactor) return "";
   return fmt::format("The SMs ran at {:.0f} MHz in {}, at {:.0f} MHz in {}.", *reference,
                      e.reference().variant, *row, e.row().variant);
 }
 
 std::string l2_hits_sentence(const Explanation& e) {
   if (!e.l2_hits) return "";
-  return fmt::format("Of equal sectors, {}.", change_fragment(*e.l2_hits));
+  return fmt::format("At equal sectors, {}.", change_fragment(*e.l2_hits));
 }
 
 }  // namespace gpuexp

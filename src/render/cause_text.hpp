@@ -1,4 +1,4 @@
-// The cause of a difference, and what accounts for it, in words.
+// The cause of a difference as text.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace gpuexp {
 /// "The cause is DRAM in first: the amounts account for 8× of 8× (high confidence)."
 std::string accounting_sentence(const Explanation& explanation);
 
-/// "first launches 4 kernels, fused 1 kernel."; "" where the launches do not differ.
+/// "first launches 4 kernels, fused 1 kernel."; "" if the launches do not differ.
 std::string launched_sentence(const Explanation& explanation);
 
-/// "The SMs ran at 1560 MHz in first, at 1980 MHz in fused."; "" where their clocks do not differ.
+/// "The SMs ran at 1560 MHz in first, at 1980 MHz in fused."; "" if the clocks do not differ.
 std::string clocks_sentence(const Explanation& explanation);
 
-/// "Of equal sectors, 36 % found in L2 instead of 49 %."; "" where L2 loses none.
+/// "At equal sectors, 36 % found in L2 instead of 49 %."; "" without a loss in L2.
 std::string l2_hits_sentence(const Explanation& explanation);
 
 }  // namespace gpuexp

@@ -20,7 +20,7 @@ std::string ceilings_table(const MeasuredCeilings& measured, const DeviceSpec& d
   table.add_column("unit", Align::left);
   for (const char* title : {"datasheet", "% of it"})
     table.add_column(title, Align::right);
-  table.add_column("of what", Align::left);
+  table.add_column("meaning", Align::left);
   Ceilings datasheet = datasheet_ceilings(device);
   for (const CeilingTerm& term : ceiling_terms()) {
     const auto found = measured.find(term.id);
@@ -42,8 +42,8 @@ std::string reached_text(const VendorCall& call) {
 }
 
 std::string vendor_text(const MeasuredCeilings& measured, const std::vector<VendorCall>& vendor) {
-  if (vendor.empty()) return "no vendor's call to hold these against has passed\n";
-  std::string text = "beside the vendor's calls of the same run:\n";
+  if (vendor.empty()) return "no vendor call passed, so the ceilings are not compared with one\n";
+  std::string text = "compared with vendor calls of the same run:\n";
   for (const VendorCall& call : vendor) {
     const auto found = measured.find(call.ceiling);
     if (found == measured.end()) continue;
@@ -58,7 +58,7 @@ std::string not_found(const MeasuredCeilings& measured) {
   for (const CeilingTerm& term : ceiling_terms()) {
     if (!measured.count(term.id) && !is_link_term(term)) ids.push_back(term.id);
   }
-  return ids.empty() ? "" : fmt::format("not found on this device: {}\n", fmt::join(ids, ", "));
+  return ids.empty() ? "" : fmt::format("not measured on this device: {}\n", fmt::join(ids, ", "));
 }
 
 }  // namespace
@@ -69,11 +69,11 @@ std::string vendor_warnings(const MeasuredCeilings& measured,
   for (const VendorCall& call : vendor) {
     const auto found = measured.find(call.ceiling);
     if (found == measured.end()) {
-      warnings += fmt::format("warning: {} was not measured, and {} reached {}\n", call.ceiling,
+      warnings += fmt::format("warning: {} was not measured, but {} reached {}\n", call.ceiling,
                               call.variant, reached_text(call));
-    } else if (!(found->second.value / call.value >= kLeastShareOfVendor)) {
-      warnings += fmt::format("warning: {} is below {:.0f} % of {}: this device can do more\n",
-                              call.ceiling, 100 * kLeastShareOfVendor, call.variant);
+    } else if (!(found->second.value / call.value >= kMinShareOfVendor)) {
+      warnings += fmt::format("warning: {} is below {:.0f} % of {}: the ceiling is too low\n",
+                              call.ceiling, 100 * kMinShareOfVendor, call.variant);
     }
   }
   return warnings;
@@ -103,7 +103,7 @@ CeilingsProvenance ceilings_in_force(const CeilingSource& ceiling_source,
       c.high = m.high;
       c.from = m.from;
     } else if (c.value == c.datasheet) {
-      c.value.reset();  // the datasheet's, for want of another
+      c.value.reset();  // only the datasheet has a value
     }
     p.values.push_back(std::move(c));
   }

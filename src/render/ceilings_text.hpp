@@ -1,4 +1,4 @@
-// Ceilings as a report has them, and as people see them.
+// Ceilings for reports and as text.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@
 
 namespace gpuexp {
 
-/// What limits and predictions are made from, in the order of the terms; a figure that is nowhere
-/// but on the datasheet has no value of its own.
+/// The ceilings that limits and predictions use, in the order of the terms. `value` is empty if
+/// only the datasheet has one.
 CeilingsProvenance ceilings_in_force(const CeilingSource& ceiling_source, const DeviceSpec& device);
 
-/// A line for each ceiling that comes to less than 95 % of a vendor's call, or was not measured
-/// beside it.
+/// A warning for each ceiling that is below 95 % of a vendor call, or was not measured although a
+/// vendor call was.
 std::string vendor_warnings(const MeasuredCeilings& measured,
                             const std::vector<VendorCall>& vendor);
 
-/// What was measured beside the datasheet, what was not, and how much of the vendor's calls it
-/// comes to, with those warnings. UTF-8, ends in a newline.
+/// A table of measured and datasheet ceilings, the ceilings not measured, and their shares of
+/// vendor calls with vendor_warnings(). UTF-8, ends in a newline.
 std::string ceilings_text(const MeasuredCeilings& measured, const std::vector<VendorCall>& vendor,
                           const DeviceSpec& device);
 
-/// The table alone, of the links to another GPU; empty where nothing was measured.
+/// The table for the links to another GPU; empty if nothing was measured.
 std::string link_ceilings_text(const MeasuredCeilings& measured, const DeviceSpec& device);
 
 }  // namespace gpuexp

@@ -29,7 +29,7 @@ void add_numbers(Json& json, const std::string& name, const ExperimentResults& e
   if (is_known) json[name] = std::move(numbers);
 }
 
-// Both ends over the value: of the time's interval, and of the ratio to the baseline's.
+// Adds both ends of the intervals of time and speedup, divided by the value.
 void add_intervals(Json& json, const ExperimentResults& e) {
   std::map<std::string, const ResultRecord*> baselines;
   for (const ResultRecord& row : e.rows) {
@@ -51,7 +51,7 @@ void add_intervals(Json& json, const ExperimentResults& e) {
   add_end("high", &ResultRecord::time_ci95_high_us, &Interval::high);
 }
 
-// The heading of the table's column, as row_labels() has it, stands for the declared axis.
+// The axis is named by the heading of its column in row_labels().
 Json json_of_figure(const ExperimentResults& e, const Figure& figure) {
   Json json = {{"kind", figure.kind}};
   if (figure.axes.empty()) return json;

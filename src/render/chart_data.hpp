@@ -1,4 +1,4 @@
-// The numbers that charts of an experiment need and its table does not have.
+// Numbers for the charts of an experiment that are not in its table.
 #pragma once
 
 #include "base/json.hpp"
@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// A list has an element per row, null where the row has none, and is left out if all are null:
-///   { "figure": {"kind", "axis", "label"}    what the family's declared figure shows,
+/// A list has one element per row, null if the row has none, and is left out if all are null:
+///   { "figure": {"kind", "axis", "label"}    the family's declared figure,
 ///     "baseline", "libraries": [variant, …],
 ///     "time_low", "time_high", "speedup_low", "speedup_high": [95 % interval over the value, …],
 ///     "prediction_error": […]                logarithm of predicted over measured time,

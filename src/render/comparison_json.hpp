@@ -21,7 +21,7 @@ struct ComparedRun {
   const Provenance& provenance;
 };
 
-/// What was in force, and what a reader should know.
+/// Runs, minimum effect and notes of a comparison.
 struct ComparisonContext {
   ComparedRun a;
   ComparedRun b;

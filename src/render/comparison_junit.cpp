@@ -34,7 +34,7 @@ JunitResult result_of(Outcome outcome, const std::vector<std::string>& fail_on) 
   return JunitResult::skipped;
 }
 
-// For text and for attributes. XML 1.0 has no way to write control characters, U+FFFE and U+FFFF.
+// Escapes text and attributes. XML 1.0 cannot contain control characters, U+FFFE or U+FFFF.
 std::string xml(std::string_view text) {
   const std::string line = printable(text);
   std::string escaped;
@@ -60,7 +60,7 @@ std::optional<double> seconds_of(const ComparedRow& row) {
   return row.b->median / kMicrosecondsPerSecond;
 }
 
-// Readers add times up and some read no exponents: decimals, down to a nanosecond.
+// Decimals down to a nanosecond: readers sum times, and some do not parse exponents.
 std::string seconds_text(double seconds) {
   return fmt::format("{:.9f}", seconds);
 }
@@ -74,7 +74,7 @@ std::string message_of(const ComparedRow& row) {
   return row.reason.empty() ? numbers : row.reason + "; " + numbers;
 }
 
-// The key without what the class name says.
+// The key without experiment and family, which are in the class name.
 std::string name_in_suite(const ResultRecord& record) {
   const std::string prefix = fmt::format("{}/{}/", record.experiment, record.family);
   return record.key.starts_with(prefix) ? record.key.substr(prefix.size()) : record.key;

@@ -1,4 +1,4 @@
-// A comparison of two runs as JUnit XML, the form in which CI systems show tests.
+// A comparison of two runs as JUnit XML, which CI systems display.
 //
 //   <testsuites name tests failures errors skipped time>
 //     <testsuite name="EXPERIMENT" tests failures errors skipped time>
@@ -13,8 +13,8 @@
 
 namespace gpuexp {
 
-/// A test case for each row, whose time is B's. Rows that became slower or broke are failures, and
-/// so are those of an outcome of `context.fail_on`; rows without a verdict are skipped.
+/// One test case per row, with the time in B. Slower and broken rows and rows with an outcome in
+/// `context.fail_on` are failures; rows without a verdict are skipped.
 std::string to_junit(const RunComparison& comparison, const ComparisonContext& context);
 
 }  // namespace gpuexp

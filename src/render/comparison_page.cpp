@@ -17,14 +17,14 @@ namespace gpuexp {
 
 namespace {
 
-// In the order in which a reader wants them.
+// Outcomes in display order.
 constexpr std::array<Outcome, kOutcomeCount> kOrder{
     Outcome::broken,   Outcome::missing, Outcome::slower, Outcome::inconclusive, Outcome::faster,
     Outcome::repaired, Outcome::added,   Outcome::same,   Outcome::untested};
 
 struct CompareRank {
   std::size_t outcome;
-  double distance;  ///< the larger, the earlier
+  double distance;  ///< larger distances are first
   friend bool operator<(const CompareRank& a, const CompareRank& b) {
     return a.outcome != b.outcome ? a.outcome < b.outcome : a.distance > b.distance;
   }
@@ -39,7 +39,7 @@ bool is_news(const ComparedRow& row) {
   return row.outcome != Outcome::same && row.outcome != Outcome::untested;
 }
 
-// Where the reason stands in place of the numbers.
+// Whether the row shows its reason instead of numbers.
 bool has_no_times(const ComparedRow& row) {
   return !row.a || !row.b;
 }
@@ -155,8 +155,8 @@ Page page_of(const RunComparison& comparison, std::vector<std::string> head,
   });
   if (is_vague) {
     page.summary +=
-        "\nINCONCLUSIVE says neither: both runs with a smaller target (--set "
-        "measure.target_relative_ci=0.003) have narrower intervals";
+        "\nINCONCLUSIVE rows may differ or not: repeat both runs with a smaller target (--set "
+        "measure.target_relative_ci=0.003) for narrower intervals";
   }
   return page;
 }

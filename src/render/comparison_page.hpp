@@ -1,4 +1,4 @@
-// A comparison of two runs for people.
+// A comparison of two runs as a page.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace gpuexp {
 
 struct ComparisonPageOptions {
-  bool all = false;  ///< rows that are the same or were tested in neither run, too
+  bool all = false;  ///< also show rows that are the same or untested
 };
 
-/// `head`: paragraphs on where the runs and the minimum effect are from. In each experiment what
-/// went wrong comes first, then what became slower, the worst first.
+/// `head` has paragraphs on the runs and the minimum effect. In each experiment, broken and missing
+/// rows come first, then slower rows, the largest ratio first.
 Page page_of(const RunComparison& comparison, std::vector<std::string> head,
              const ComparisonPageOptions& options);
 
-/// Three decimals, or four digits far from 1: "1.012"; and an interval of such: "1.010–1.014".
+/// Three decimals, or four digits far from 1: "1.012"; an interval: "1.010–1.014".
 std::string ratio_text(double ratio);
 std::string interval_text(const Interval& ratio);
 

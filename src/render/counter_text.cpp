@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kCounterDigits = 3;
 
-// A counter that only a later version knows goes by its id.
+// The counter, or for an id of a later version a counter named by its id.
 Counter counter_named(std::string_view id) {
   const Counter* known = find_counter(id);
   return known ? *known : Counter{id, "", "", "", id, ""};
@@ -47,10 +47,10 @@ std::string change_fragment(const CounterChange& change) {
 }
 
 std::string changes_fragment(const std::vector<CounterChange>& changes) {
-  constexpr std::size_t kMost = 4;
+  constexpr std::size_t kMaxShown = 4;
   std::vector<std::string> fragments;
   for (const CounterChange& change : changes) {
-    if (fragments.size() < kMost) fragments.push_back(change_fragment(change));
+    if (fragments.size() < kMaxShown) fragments.push_back(change_fragment(change));
   }
   return fmt::format("{}", fmt::join(fragments, ", "));
 }

@@ -1,4 +1,4 @@
-// Counters and their changes in words.
+// Counters and their changes as text.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace gpuexp {
 
-/// A counter's value as explanations have it: "1.07 GB", "99 %"; sectors are counted.
+/// A counter's value with unit: "1.07 GB", "99 %"; sectors as a number.
 std::string counter_fragment(std::string_view counter, double value);
 
 /// "4 sectors per load request instead of 32".
 std::string change_fragment(const CounterChange& change);
 
-/// The first four of them.
+/// The first four changes.
 std::string changes_fragment(const std::vector<CounterChange>& changes);
 
 /// "4 sectors per load request".

@@ -1,4 +1,4 @@
-// Explanations for programs.
+// Explanations as JSON.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// Raised as kReportSchemaVersion is.
+/// Increases by the same rules as kReportSchemaVersion.
 inline constexpr int kExplanationSchemaVersion = 2;
 
 /// The explanations of one experiment.
@@ -22,10 +22,10 @@ using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation
 /// "to" } ], "kept", "not_seen": texts, "others": as changes, "bound", "compare_to_bound": {
 /// "resource", "least_time_us", "share_of_time", "needed_us", "needed_share", "launch_us",
 /// "kernels", "sm_share", "least_times": [ { "resource", "amount", "least_time_us" } ],
-/// "least_times_of_kernels": likewise }, "misfit": a resource, "accounted_factor",
+/// "least_times_of_kernels": as "least_times" }, "misfit": a resource, "accounted_factor",
 /// "accounted_factor_without_idle_sms", "accounted_factor_without_launches", "predicted_factor",
 /// "latency_factor", "atomics_factor", "launched", "compare_to_launched": { "kernels", "fills" },
-/// "cause", "cause_resources": names, "confidence", "text" } ] }, null for what is not known.
+/// "cause", "cause_resources": names, "confidence", "text" } ] }; unknown values are null.
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
                     const std::vector<ExplainedExperiment>& experiments);
 
@@ -35,8 +35,7 @@ using PredictedExperiment = std::pair<ExperimentResults, std::vector<PredictedDi
 /// { "schema_version", "results", "device", "executed_on": "simulated", "predicted_comparisons":
 /// [ { "experiment", "family", "variant", "compare_to", "mode", "parameters", "predicted_time_us",
 /// "compare_to_predicted_time_us", "predicted_factor", "differs", "bound_by",
-/// "compare_to_bound_by", "changes", "kept", "not_seen", "text" } ] }: as above, without what was
-/// not measured.
+/// "compare_to_bound_by", "changes", "kept", "not_seen", "text" } ] }, with members as above.
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
                     const std::vector<PredictedExperiment>& experiments);
 

@@ -1,4 +1,4 @@
-// Explanations in words.
+// Explanations as text.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// A paragraph of it.
+/// The explanation as one paragraph.
 std::string text_of(const ExperimentResults& experiment, const Explanation& explanation);
 
 /// "coalesced is predicted to be 16× as fast as naive: 2.5 sectors per load request instead

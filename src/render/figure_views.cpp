@@ -39,7 +39,7 @@ ExperimentView figure_heading(const PublishedFigure& figure) {
         figure.published_on, source.address})
     view.facts.push_back(printable(fact));
   view.columns = {
-      {"number", false}, {"published", true}, {"predicted here", true}, {"the model's own", true}};
+      {"number", false}, {"published", true}, {"predicted here", true}, {"model's result", true}};
   view.first_number = 1;
   return view;
 }

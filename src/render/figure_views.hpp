@@ -1,5 +1,5 @@
-// Published figures as tables: what was published, what the model makes of it here, what was
-// measured, and whether that is a reproduction.
+// Published figures as tables: published number, expected number on this device, measured number
+// and verdict.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace gpuexp {
 
-/// A view per figure, with the reasons of verdicts as its explanations.
+/// One view per figure, with the reasons for the verdicts as explanations.
 std::vector<ExperimentView> figure_views(const std::vector<PublishedFigure>& figures,
                                          const std::vector<ResultRecord>& rows);
 
-/// The same where nothing was run: without what was measured.
+/// One view per figure without measured numbers, for predictions.
 std::vector<ExperimentView> predicted_figure_views(const std::vector<PublishedFigure>& figures);
 
 /// "published figures: 12 numbers reproduced, 1 not reproduced"; "" without any.

@@ -28,7 +28,7 @@ std::string verdict_text(const FleetGpu& gpu) {
 
 ExperimentView gpus_view(const FleetComparison& fleet) {
   ExperimentView view;
-  view.title = "GPUs, by time over the fleet's median";
+  view.title = "GPUs, by ratio to the fleet's median time";
   view.columns = {{"GPU", false},         {"host", false},  {"cells", true},
                   {"median ratio", true}, {"mean", true},   {"95 % interval", true},
                   {"slower", true},       {"faster", true}, {"not passed", true},
@@ -53,7 +53,7 @@ ExperimentView gpus_view(const FleetComparison& fleet) {
   return view;
 }
 
-/// Slower or faster ones of GPUs that stand out, the largest difference first, at most `most` of a
+/// Slower and faster cells of GPUs that stand out, the largest difference first, at most `most` per
 /// GPU.
 std::vector<const FleetCell*> worst_cells(const FleetComparison& fleet, std::size_t most) {
   std::vector<const FleetCell*> worst;

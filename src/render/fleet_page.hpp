@@ -1,4 +1,4 @@
-// A comparison across the GPUs of a fleet, for readers and as JSON.
+// A comparison across the GPUs of a fleet as a page and as JSON.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 namespace gpuexp {
 
 struct FleetContext {
-  std::vector<std::string> files;  ///< as they were given
+  std::vector<std::string> files;  ///< paths as given
   MinimumEffect effect;
   std::string effect_source;
   std::vector<std::string> notes;
 };
 
-/// The GPUs, the slowest first, then the cells that are slower or faster, by how much: of each GPU
-/// that stands out the first three, or all of them.
+/// The GPUs, the slowest first, then the slower and faster cells of GPUs that stand out, the
+/// largest difference first: three per GPU, or all.
 Page page_of(const FleetComparison& fleet, std::vector<std::string> head, bool all);
 
-/// "GPU-… on node2 is slower: 1.060 of the fleet's median time", of each GPU that stands out.
+/// One text for each GPU that stands out: "GPU-… on node2 is slower: 1.060 of the fleet's median
+/// time".
 std::vector<std::string> standing_out(const FleetComparison& fleet);
 
 std::string to_json(const FleetComparison& fleet, const FleetContext& context);

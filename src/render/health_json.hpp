@@ -1,4 +1,4 @@
-// What `info --check` found, for programs.
+// Results of `info --check` as JSON.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ namespace {
 constexpr int kBandDigits = 5;
 constexpr int kMeasuredDigits = 4;
 
-/// Of the GPU, and of the links to others, whose topics name these.
+/// Figures of the GPU and of its links; topics of links name the other GPU.
 std::vector<FigureFinding> all_figures(const HealthReport& report) {
   std::vector<FigureFinding> all = report.figures;
   for (const LinkHealth& link : report.links) {
@@ -92,16 +92,16 @@ std::string explanation(const Finding& f, bool is_figure, bool state_known) {
   text += fmt::format(": {}.", f.cost);
   if (!f.likely.empty()) text += fmt::format(" Likely because {}.", f.likely);
   if (is_figure && f.verdict == FindingVerdict::off && f.likely.empty() && state_known)
-    text += " Nothing in the state explains it.";
+    text += " The state does not explain it.";
   return text;
 }
 
 std::string why_text(const HealthReport& report, FindingVerdict verdict, std::size_t width) {
   constexpr std::size_t kNoLimit = 1'000'000;
-  constexpr std::size_t kLeast = 40;
+  constexpr std::size_t kMinWidth = 40;
   constexpr std::size_t kIndent = 2;
   const auto lines = [&](const std::string& text, std::size_t indent) {
-    return paragraph(text, width ? std::max(width, kLeast) : kNoLimit, indent);
+    return paragraph(text, width ? std::max(width, kMinWidth) : kNoLimit, indent);
   };
   std::string text;
   const auto add = [&](const Finding& f, bool is_figure) {
@@ -116,7 +116,7 @@ std::string why_text(const HealthReport& report, FindingVerdict verdict, std::si
   return text.empty() ? "" : fmt::format("\n{}:\n{}", name_of(verdict), text);
 }
 
-// Figures with a band, of which nothing was measured.
+// Topics of figures that have a band but were not measured.
 std::vector<std::string> waiting(const HealthReport& report) {
   std::vector<std::string> ids;
   for (const FigureFinding& f : all_figures(report)) {
@@ -133,13 +133,12 @@ std::string unjudged_text(const HealthReport& report) {
   const std::string unknown =
       fmt::format("{}", fmt::join(topics(all_states(report), FindingVerdict::unknown), ", "));
   std::string text;
-  if (!unknown.empty()) text += fmt::format("the driver does not say: {}\n", unknown);
-  if (report.state.empty()) text += "of the GPU's state a file says nothing\n";
+  if (!unknown.empty()) text += fmt::format("unknown to the driver: {}\n", unknown);
+  if (report.state.empty()) text += "the GPU's state is not checked: files do not contain it\n";
   if (!missing.empty()) text += fmt::format("not measured: {}\n", fmt::join(missing, ", "));
   if (no_band > 0) {
-    text +=
-        fmt::format("no band is recorded of {} for {}: docs/health.md says how to contribute one\n",
-                    counted(no_band, "figure"), printable(report.device));
+    text += fmt::format("no band recorded for {} of {}: see docs/health.md to contribute one\n",
+                        counted(no_band, "figure"), printable(report.device));
   }
   return text;
 }

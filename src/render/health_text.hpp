@@ -1,4 +1,4 @@
-// What `info --check` found, for people.
+// Results of `info --check` as text.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace gpuexp {
 
-/// All that one check found.
+/// Results of one check.
 struct HealthReport {
-  std::string device;      ///< as the driver names it
+  std::string device;      ///< name from the driver
   std::string uuid;        ///< "GPU-…"
-  std::string spec_id;     ///< in configs/devices; empty where none is listed for it
-  std::string source;      ///< where figures come from: "measured in 31.2 s"
-  std::string utc;         ///< when they were measured
-  std::string git_commit;  ///< that gpuexp was built from, which measured them
+  std::string spec_id;     ///< id in configs/devices; empty if there is none
+  std::string source;      ///< source of the figures: "measured in 31.2 s"
+  std::string utc;         ///< time of the measurement
+  std::string git_commit;  ///< commit of the gpuexp that measured the figures
   std::optional<DeviceState> before;
   std::optional<DeviceState> after;  ///< with the load's readings
-  std::vector<Finding> state;        ///< empty where only a file was looked at
+  std::vector<Finding> state;        ///< empty if only a file was checked
   std::vector<FigureFinding> figures;
   std::vector<LinkHealth> links;  ///< to other GPUs of the machine
 };
@@ -27,19 +27,19 @@ struct HealthReport {
 enum class HealthVerdict {
   healthy,  ///< something passed, nothing failed, and every figure with a band was measured
   off,
-  unjudged  ///< nothing is known to judge by, or not all of it was measured
+  unjudged  ///< no check passed, or figures with a band were not measured
 };
 HealthVerdict verdict_of(const HealthReport& report);
 
-/// Of the state and of figures, of the GPU and of its links, whose topics name the other GPU.
+/// Findings on state and figures of the GPU and of its links, whose topics name the other GPU.
 std::vector<Finding> all_findings(const HealthReport& report);
 
-/// The finding's cure with this GPU's UUID, which nvidia-smi takes, so that commands can be copied.
-/// That of a MIG instance is not the one of the GPU to change, and is left out.
+/// The finding's cure with this GPU's UUID for nvidia-smi, so that commands can be copied. MIG
+/// instances keep the placeholder, because commands need the UUID of the whole GPU.
 std::string cure_of(const HealthReport& report, const Finding& finding);
 
-/// Tables of state and figures, what failed with its cost and cure, and the verdict in a last line.
-/// UTF-8; paragraphs end at `width` columns, and nowhere for 0.
+/// Tables of state and figures, failed checks with cost and cure, and the verdict in the last line.
+/// UTF-8; paragraphs are wrapped at `width` columns, or not at all for 0.
 std::string health_text(const HealthReport& report, std::size_t width);
 
 }  // namespace gpuexp

@@ -58,7 +58,7 @@ std::string experiment_text(const ExperimentView& view) {
 
 }  // namespace
 
-// An underscore inside of a word is no markup, and smem_tile reads better than smem\_tile.
+// Underscores within words are not markup and stay unescaped, for legibility.
 std::string escape_markdown(const std::string& text) {
   constexpr std::string_view kMarkup = R"(\`*[]<>|#~&)";
   std::string result;

@@ -1,4 +1,4 @@
-// Results as Markdown: the tables of the terminal, for READMEs, issues and merge requests.
+// Results as Markdown, with the tables of the terminal.
 #pragma once
 
 #include <string>
@@ -7,19 +7,18 @@
 
 namespace gpuexp {
 
-/// One heading and one table (GitHub Flavored Markdown) per experiment. Names are escaped, so that
-/// none of them ends a cell or starts markup.
+/// One heading and one table (GitHub Flavored Markdown) per experiment. Names are escaped.
 std::string render_markdown(const Page& page);
 
-// Parts of it, for pages with more than tables.
+// Parts of a page, for pages with other text.
 
-/// Text in which nothing is markup.
+/// The text with markup escaped.
 std::string escape_markdown(const std::string& text);
 
-/// The table of the view, and its footnotes as a list behind it.
+/// The table of the view, followed by its footnotes as a list.
 std::string markdown_table(const ExperimentView& view);
 
-/// A list; its items are escaped.
+/// A list with escaped items.
 std::string markdown_list(const std::vector<std::string>& items);
 
 }  // namespace gpuexp

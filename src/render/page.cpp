@@ -22,7 +22,7 @@ namespace gpuexp {
 
 namespace {
 
-// Everything that is shown of an experiment.
+// Builds the view of an experiment.
 class ViewBuilder : public ViewColumns {
  public:
   ViewBuilder(const ExperimentResults& experiment, TimeUnits units)
@@ -60,7 +60,7 @@ class ViewBuilder : public ViewColumns {
     view().facts = shared_facts(experiment());
     const auto fact = [&](const std::string& text) { view().facts.push_back(printable(text)); };
     if (!experiment().constant(&ResultRecord::baseline).empty())
-      fact("speed-up over " + experiment().constant(&ResultRecord::baseline));
+      fact("speedup over " + experiment().constant(&ResultRecord::baseline));
     if (!experiment().constant(&ResultRecord::limit_by).empty())
       fact("limit: " + experiment().constant(&ResultRecord::limit_by));
   }
@@ -77,7 +77,7 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.limit_by : std::string(); });
   }
 
-  // In place of times where none was measured.
+  // Predicted times, if none was measured.
   void add_predictions() {
     add_predicted_times(units_);
     std::map<std::string, double> baselines_us;
@@ -86,7 +86,7 @@ class ViewBuilder : public ViewColumns {
         baselines_us[group_of(experiment(), row)] = *row.predicted_time_us;
     }
     if (!baselines_us.empty()) {
-      add("predicted speed-up", true, [&](const ResultRecord& row) {
+      add("predicted speedup", true, [&](const ResultRecord& row) {
         const auto baseline = baselines_us.find(group_of(experiment(), row));
         if (!row.passed() || !row.predicted_time_us || baseline == baselines_us.end())
           return std::string();
@@ -97,7 +97,7 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
   }
 
-  // Beside measured times.
+  // Predicted times and errors, in addition to measured times.
   void add_prediction_errors() {
     if (numbers_of(column_of(&ResultRecord::prediction_error)).empty()) return;
     add_predicted_times(TimeUnits::heading);
@@ -109,7 +109,7 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
   }
 
-  // Those that the variants are about.
+  // Counters in the expected changes of the variants.
   void add_counters() {
     std::vector<std::string> names;
     for (const ResultRecord& row : experiment().rows) {
@@ -124,16 +124,16 @@ class ViewBuilder : public ViewColumns {
     }
   }
 
-  // The bar shows the speed-up, and the rate where there is no baseline to compare with.
+  // The bar shows the speedup, or the rate if there is no baseline.
   void add_speedup() {
     const ColumnHandle speedup = column_of(&ResultRecord::speedup);
     const auto speedups = numbers_of(speedup);
     if (speedups.empty()) return;
-    add_numbers(speedup, "speed-up");
+    add_numbers(speedup, "speedup");
     if (std::ranges::any_of(speedups, [](double s) { return s != 1; })) add_bar(speedup);
   }
 
-  // Without counters there is nothing to add to the headline.
+  // Only explanations with counters add to the headline.
   void add_explanations(const DeviceRates& rates) {
     for (const Explanation& explanation : explanations_of(experiment(), {rates, false})) {
       if (explanation.counted)
@@ -192,7 +192,7 @@ std::string summary_of(const Report& report) {
     parts.push_back(fmt::format("{} {}", count, status));
   std::string text = counted(report.table.rows.size(), "row");
   if (!parts.empty()) text += fmt::format(": {}", fmt::join(parts, ", "));
-  if (!report.complete) text += "; the run ended before its end";
+  if (!report.complete) text += "; the run did not finish";
   return text;
 }
 

@@ -1,4 +1,4 @@
-// The pages and views that are made of results.
+// Pages and views of results.
 #pragma once
 
 #include <string>
@@ -11,19 +11,20 @@
 
 namespace gpuexp {
 
-/// With units in headings, for tables that readers sort, predicted times follow measured ones.
+/// One view per experiment. With units in headings (for sortable tables), predicted times follow
+/// measured times.
 std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates = {},
                                      TimeUnits units = TimeUnits::cells);
 
-/// The view without its table: what explanations stand under.
+/// The view without its table, as a heading for explanations.
 ExperimentView heading_of(const ExperimentResults& experiment);
 
-/// "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …: those that are known.
+/// Known facts: "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …
 std::vector<std::string> provenance_facts(const Provenance& provenance);
 
 Page page_of(const Report& report);
 
-/// "12 rows: 10 passed, 2 skipped"; says so when the run was interrupted.
+/// "12 rows: 10 passed, 2 skipped", with a note if the run did not finish.
 std::string summary_of(const Report& report);
 
 }  // namespace gpuexp

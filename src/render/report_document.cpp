@@ -32,8 +32,8 @@ Json json_of(const ReadConditions& read) {
 ExperimentView flags_of(const RecordTable& rows) {
   ExperimentView view;
   view.title = "Flags";
-  view.facts = {"What to know before trusting a number of these rows."};
-  view.columns = {{"flag", false}, {"rows", true}, {"what was seen", false}, {"remedy", false}};
+  view.facts = {"Warnings about the numbers of these rows."};
+  view.columns = {{"flag", false}, {"rows", true}, {"meaning", false}, {"remedy", false}};
   for (const auto& [id, count] : flag_counts(rows)) {
     const auto known =
         std::ranges::find_if(kFlags, [&id = id](const Flag& flag) { return flag.id == id; });
@@ -56,7 +56,7 @@ Json published_figures(const Report& report) {
 
 Json json_of_experiment(const ReportDocument& document, const ExperimentResults& e,
                         ExperimentView view) {
-  // As explain does: why a variant is predicted to differ.
+  // Predicted differences, as in `gpuexp explain`.
   if (document.report.provenance.device.is_simulated()) {
     for (const PredictedDifference& difference : predicted_differences_of(e, false))
       view.explanations.push_back(printable(gpuexp::text_of(e, difference)));
@@ -99,7 +99,7 @@ Json json_of_variant(const ReportDocument& document, const Family& family,
   const Variant* variant = family.find(name);
   Json json = {{"id", name}};
   if (!variant) {
-    json["note"] = "This program does not know the variant.";
+    json["note"] = "Unknown variant.";
     return json;
   }
   json["why"] = variant->why;
@@ -112,11 +112,11 @@ Json json_of_variant(const ReportDocument& document, const Family& family,
   const bool has_source = found != document.sources.end() &&
                           (!found->second.section.lines.empty() || !found->second.others.empty());
   if (variant->is_vendor)
-    json["note"] = "A library's variant; its source is not here.";
+    json["note"] = "Library variant without source.";
   else if (has_source)
     json["source"] = json_of_source(found->second);
   else
-    json["note"] = "This program does not have its source.";
+    json["note"] = "Source not available.";
   return json;
 }
 
@@ -125,9 +125,7 @@ Json json_of_family(const ReportDocument& document, const std::string& name,
   const Family* family = document.registry.find(name);
   Json json = {{"id", name}};
   if (!family) {
-    json["note"] =
-        fmt::format("This program does not know the family, nor why its variants exist ({}).",
-                    fmt::join(variants, ", "));
+    json["note"] = fmt::format("Unknown family, with variants {}.", fmt::join(variants, ", "));
     return json;
   }
   json["question"] = family->question;
@@ -182,7 +180,7 @@ void write_html(const ReportDocument& document, const WritePart& write) {
   std::vector<ExperimentView> views = views_of(table, document.rates, TimeUnits::heading);
   write_viewer(write, [&](const WritePart& write_json) {
     std::string head = head_of(document).dump();
-    head.pop_back();  // "}" comes last
+    head.pop_back();  // removes the final "}"
     write_json(head + ",\"experiments\":[");
     for (std::size_t i = 0; i < experiments.size(); ++i) {
       const Json experiment = json_of_experiment(document, experiments[i], std::move(views.at(i)));

@@ -1,5 +1,5 @@
-// A report as the document that the viewer of HTML pages draws: summary, experiments, published
-// figures, variants with their sources, provenance.
+// A report as an HTML page: summary, experiments, published figures, variants with their sources,
+// provenance.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@
 
 namespace gpuexp {
 
-/// Refers to the report and the registry.
+/// Contents of the page. Report and registry must outlive it.
 struct ReportDocument {
   const Report& report;
   const Registry& registry;
   DeviceRates rates;
-  /// By family and variant: those that the program knows.
+  /// Sources of known variants, by family and variant.
   std::map<std::pair<std::string, std::string>, VariantSource> sources = {};
-  /// Which program the sources are of, if the results are of another one; else "".
+  /// Version of the sources, if the results are from another version; else "".
   std::string sources_note = {};
 };
 

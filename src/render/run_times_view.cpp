@@ -18,7 +18,7 @@ struct Line {
   RunTimes times;
 };
 
-// Of each experiment, the longest first.
+// Times by experiment, the longest first.
 std::vector<Line> lines_of(const std::vector<GroupTimes>& groups) {
   std::vector<Line> lines;
   for (const GroupTimes& group : groups) {
@@ -32,7 +32,7 @@ std::vector<Line> lines_of(const std::vector<GroupTimes>& groups) {
   return lines;
 }
 
-// Adds the last ones up, where there are more of them than a reader would look at.
+// Sums the last lines if there are too many.
 void join_last(std::vector<Line>& lines) {
   constexpr std::size_t kShown = 8;
   if (lines.size() <= kShown + 1) return;
@@ -61,7 +61,7 @@ std::optional<ExperimentView> run_times_view(const Report& report) {
   lines.push_back({"the run", report.group_times.size(), report.times});
 
   ExperimentView view;
-  view.title = "where the time went";
+  view.title = "time of the run";
   view.facts = {"seconds"};
   view.columns = {{"experiment", false}, {"groups", true}};
   view.first_number = 1;

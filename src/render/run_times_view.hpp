@@ -1,4 +1,4 @@
-// Where the time of a run went, as a table.
+// Time of a run by experiment, as a table.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// Seconds of the experiments that took longest, of all others together, and of the run. Empty
-/// where the report does not say, and of simulated runs, whose pages have no measured times.
+/// Seconds of the experiments with the longest times, of all others together, and of the run. Empty
+/// if the report has no times, and for simulated runs, whose pages have no measured times.
 std::optional<ExperimentView> run_times_view(const Report& report);
 
 }  // namespace gpuexp

@@ -26,7 +26,7 @@ std::string without_trailing_spaces(std::string line) {
   return line;
 }
 
-// One experiment's table in the width there is.
+// Layout of one experiment's table in the terminal's width.
 class TableLayout {
  public:
   TableLayout(const ExperimentView& view, const TerminalOptions& options)
@@ -54,7 +54,7 @@ class TableLayout {
     return text;
   }
 
-  /// Headings of the columns that found no room.
+  /// Headings of the columns that do not fit.
   std::vector<std::string> left_out() const {
     std::vector<std::string> headings;
     for (std::size_t c = shown_; c < view_.columns.size(); ++c)
@@ -63,7 +63,7 @@ class TableLayout {
   }
 
  private:
-  // Metrics go first, from the right; then the bar.
+  // Removes metrics first, from the right, then the bar.
   void share_width() {
     const std::size_t room = options_.room(0);
     const bool has_bar = view_.full_bar > 0;
@@ -99,7 +99,7 @@ class TableLayout {
                                            : pad_right(text, widths_[column]);
   }
 
-  // A bar of the row's length, as wide as the longest.
+  // The row's bar, padded to the width of the longest.
   std::string bar_cell(const ViewRow& row) const {
     const std::string shown =
         without_trailing_spaces(options_.text(bar(row.bar, view_.full_bar, bar_width_)));
@@ -107,7 +107,7 @@ class TableLayout {
     return options_.styled(shown, Style::bar) + std::string(rest, ' ');
   }
 
-  // What names the row, then the note in place of all numbers.
+  // The row's labels, then the note instead of all numbers.
   std::string note(const ViewRow& row) const {
     std::string text(kIndent, ' ');
     for (std::size_t c = 0; c < view_.first_number; ++c)
@@ -128,7 +128,7 @@ class TableLayout {
   std::size_t bar_width_ = 0;
 };
 
-// Wrapped, with the lines after the first below the text of the first.
+// A wrapped paragraph with a hanging indent after `lead`.
 std::string paragraph(const TerminalOptions& options, const std::string& lead,
                       const std::string& body, Style style) {
   const std::string first = std::string(kIndent, ' ') + options.text(lead);

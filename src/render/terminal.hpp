@@ -1,4 +1,4 @@
-// Results for people at a terminal: one aligned table per experiment, and what its numbers say.
+// Results for a terminal: one aligned table and one headline per experiment.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// The whole page, ending in a newline. Metrics that find no room in the width are left out and
-/// named; nothing else is.
+/// The whole page, ending in a newline. Only metrics that do not fit are left out; the page names
+/// them.
 std::string render_terminal(const Page& page, const TerminalOptions& options);
 
 }  // namespace gpuexp

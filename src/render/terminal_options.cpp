@@ -27,7 +27,7 @@ std::string_view escape_of(Style style) {
 }
 
 bool locale_is_utf8() {
-  // The order in which setlocale asks them.
+  // The order of setlocale.
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
     if (!value || *value == '\0') continue;

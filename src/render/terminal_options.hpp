@@ -1,4 +1,4 @@
-// What a terminal takes: its width, its characters and its escapes.
+// Width, character set and colours of a terminal.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ struct TerminalOptions {
 
   std::string text(const std::string& utf8) const;
   std::string styled(const std::string& text, Style style) const;
-  /// Columns to the right of an indent; a very large number if there is no limit.
+  /// Columns after an indent; a very large number if there is no limit.
   std::size_t room(std::size_t indent) const;
 };
 
-/// What suits the stream: its width, colour on a terminal unless NO_COLOR is set, Unicode where the
-/// locale's character set is UTF-8. A file or a pipe has no width limit and no colour.
+/// Options for the stream: the terminal's width, colour unless NO_COLOR is set, and Unicode if the
+/// locale's character set is UTF-8. Files and pipes have no width limit and no colour.
 TerminalOptions terminal_options(std::FILE* stream);
 
 }  // namespace gpuexp

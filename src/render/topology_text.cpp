@@ -71,10 +71,10 @@ std::string nvlink_text(const Topology& topology) {
     if (link.nvlinks == 0) return;
     kinds.insert(fmt::format("NVLink{}{}",
                              link.nvlink_version ? " " + *link.nvlink_version : std::string(),
-                             link.is_switched ? " through switches" : ", straight"));
+                             link.is_switched ? " through switches" : ", direct"));
   });
   return kinds.empty() ? ""
-                       : fmt::format("  NV#: so many active links; {}\n", fmt::join(kinds, "; "));
+                       : fmt::format("  NV#: number of active links; {}\n", fmt::join(kinds, "; "));
 }
 
 std::string ways_text(const Topology& topology) {
@@ -95,7 +95,7 @@ std::string ways_text(const Topology& topology) {
     if (shown.count(std::string(name_of(way))) == 1)
       text += fmt::format("  {}: {}\n", name_of(way), meaning);
   }
-  if (shown.count("?") == 1) text += "  ?: the driver does not say\n";
+  if (shown.count("?") == 1) text += "  ?: unknown to the driver\n";
   return text;
 }
 
@@ -109,7 +109,7 @@ std::string peer_text(const Topology& topology) {
           fmt::format("{} to {}", gpu_name(topology.gpus[i]), gpu_name(topology.gpus[j])));
   });
   if (!without.empty()) return fmt::format("  no peer access: {}\n", fmt::join(without, ", "));
-  return are_known ? "  peer access between all of them\n" : "";
+  return are_known ? "  peer access between all GPUs\n" : "";
 }
 
 }  // namespace

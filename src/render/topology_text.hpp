@@ -1,4 +1,4 @@
-// The links between a host's GPUs as a matrix, as nvidia-smi topo has it.
+// The links between a host's GPUs as a matrix, as in nvidia-smi topo.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// A line for each GPU: what it has of each other, its NUMA node and its PCIe link; then which
-/// NVLinks these are, which pairs have no peer access, and what the abbreviations in it mean.
+/// One line per GPU with its links to the others, its NUMA node and its PCIe link; then the kind of
+/// NVLinks, the pairs without peer access, and the abbreviations.
 std::string topology_text(const Topology& topology);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// The table of a view, column by column: what an experiment's view and a lesson's tables share.
+// Builder of tables by columns, for views of experiments and tables of lessons.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace gpuexp {
 
-/// Where a column of times has its unit.
+/// Position of the unit in a column of times.
 enum class TimeUnits { cells, heading };
 
-/// Builds a view that has one row for each row of the experiment, which outlives this.
+/// Builds a view with one row for each row of the experiment, which must outlive this object.
 class ViewColumns {
  public:
   using Cell = std::function<std::string(const ResultRecord&)>;
@@ -25,16 +25,16 @@ class ViewColumns {
   }
 
   void add(const std::string& heading, bool is_number, const Cell& cell);
-  /// The column's numbers in passed rows; no column where none has any.
+  /// The column's numbers in passed rows; adds no column if there are none.
   void add_numbers(const ColumnHandle& column, const std::string& heading);
-  /// The median and, where any row has an interval, half of it in percent.
+  /// The median and, if any row has an interval, half its width in percent.
   void add_times(TimeUnits units = TimeUnits::cells);
   void add_predicted_times(TimeUnits units);
-  /// The rate in the unit of what limits: bytes for DRAM, operations for a pipe.
+  /// The rate in the unit of the limiting resource: bytes for DRAM, operations for a pipe.
   void add_rates();
-  /// Flags as letters, each explained in a footnote; no column where no row has any.
+  /// Flags as letters with footnotes; adds no column if no row has a flag.
   void add_flags();
-  /// The error against fp64, where it is news: of another order in some rows than in others.
+  /// The error relative to fp64, if it differs by orders of magnitude between rows.
   void add_error();
   /// Status and reason of rows that did not pass.
   void add_notes();
@@ -46,7 +46,7 @@ class ViewColumns {
   ExperimentView& view() { return view_; }
 
   std::vector<double> numbers_of(const ColumnHandle& column) const;
-  /// The bar stands for this column, behind the one that was added last.
+  /// Adds a bar of this column's values after the last column.
   void add_bar(const ColumnHandle& column);
 
  private:

@@ -11,7 +11,7 @@ namespace gpuexp {
 
 namespace {
 
-// The digits of RFC 4648, in which content security policies write hashes.
+// Base64 by RFC 4648, as content security policies encode hashes.
 std::string base64_of_hex(const std::string& hexadecimal) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -32,7 +32,8 @@ std::string source_hash(std::string_view text) {
   return fmt::format("'sha256-{}'", base64_of_hex(sha256(text)));
 }
 
-// "<" occurs only in strings of JSON, and begins whatever ends a <script> element or hides its end.
+// Escapes "<", which occurs only in JSON strings: otherwise a string could end the <script>
+// element.
 void write_inert(const WritePart& write, std::string_view json) {
   while (!json.empty()) {
     const std::size_t end = std::min(json.find('<'), json.size());

@@ -1,5 +1,5 @@
-// The HTML page that shows a report or a comparison: a template (src/render/viewer) that the build
-// embeds, and the data, as JSON that the template's script draws. A page needs no network.
+// The HTML page of a report or a comparison: an embedded template (src/render/viewer) and data as
+// JSON, which the template's script draws. A page needs no network.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,22 @@
 
 namespace gpuexp {
 
-// What the build embeds (scripts/cmake/viewer.cmake): page.html, style.css, and one script of
-// Chart.js, if the build has it, and the template's own.
+// Embedded files (scripts/cmake/viewer.cmake): page.html, style.css, and one script with Chart.js
+// (if available) and the template's scripts.
 extern const std::string_view kViewerPage;
 extern const std::string_view kViewerStyle;
 extern const std::string_view kViewerScript;
 
-/// The view column by column, since a page may hold 100,000 rows. Cells are texts, a row with a
-/// note has no numbers, and lists that are empty are left out:
+/// The view by columns, which is compact for up to 100,000 rows. Cells are texts, a row with a note
+/// has no numbers, and empty lists are left out:
 ///   { "title", "facts": […], "columns": [ {"heading", "number", "cells": […]}, … ],
 ///     "first_number", "notes": [[3, "skipped", "skipped: no such device"], …], "keys": […],
 ///     "footnotes": […], "headline", "explanations": […] }
 Json json_of(const ExperimentView& view);
 
-/// `write_data` receives a function that takes the parts of one JSON text. No character of them can
-/// end the element that holds them. The page's content security policy names the style and the
-/// script by their hashes and allows nothing else.
+/// Writes a page. `write_data` receives a function that accepts the parts of one JSON text, which
+/// is escaped for its element. The page's content security policy allows only the style and the
+/// script with their hashes.
 void write_viewer(const WritePart& write, const std::function<void(const WritePart&)>& write_data);
 
 /// The page of a comparison: { "brand", "title", "head": […], "summary", "experiments": […] }.

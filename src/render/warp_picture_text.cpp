@@ -20,14 +20,14 @@ using sim::TracedAccess;
 
 constexpr unsigned kWordBytes = 4;
 constexpr unsigned kLineBytes = 128;
-constexpr unsigned kWords = 32;  // of a line; banks
+constexpr unsigned kWords = 32;  // words of a line; number of banks
 constexpr unsigned kWordsOfSector = 8;
 constexpr unsigned kSectors = 4;
 
-/// Lanes by the word of a line that they touch.
+/// For each word of a line, the lanes that access it.
 using LineWords = std::array<LaneMask, kWords>;
 
-// By address of the line, of the lanes that are asked for.
+// The accessed lines by address, for the given lanes.
 std::map<std::uint64_t, LineWords> lines_of(const TracedAccess& access, LaneMask lanes) {
   std::map<std::uint64_t, LineWords> lines;
   sim::for_each_lane(lanes, [&](unsigned l) {
@@ -43,7 +43,7 @@ sim::MemoryAccess access_of(const TracedAccess& a) {
   return {a.space, a.kind, a.width, a.lanes, a.address};
 }
 
-/// One sector of a row: its words, and the lanes that touch it.
+/// One sector of a row: its words and the lanes that access it.
 struct SectorCell {
   std::string words;
   std::string lanes;
@@ -61,7 +61,8 @@ SectorCell sector_cell(const LineWords& line, unsigned sector) {
   return {std::string(kWordsOfSector + 2, ' '), ""};
 }
 
-// The place of a 128-byte line in its buffer, which may begin within one.
+// Buffer and offset of a 128-byte line; the offset is negative if the buffer starts within the
+// line.
 std::string label(const PicturedAccess& p, std::uint64_t address) {
   const auto offset = static_cast<std::int64_t>(address - p.buffer_begin);
   return fmt::format("{}{}{}", p.buffer, offset < 0 ? "-" : "+", offset < 0 ? -offset : offset);
@@ -93,10 +94,10 @@ std::string global_summary(const PicturedAccess& p) {
   sim::PlaceCounts counts;
   count(counts, access_of(p.access));
   const std::uint64_t sectors = counts.memory.load_sectors + counts.memory.store_sectors;
-  if (sectors == 0) return "  counted by no request of L1: an atomic, or what passes L1 by\n";
+  if (sectors == 0) return "  no L1 request: an atomic, or an access that bypasses L1\n";
   const std::uint64_t ideal = counts.ideal_load_sectors + counts.ideal_store_sectors;
   return fmt::format(
-      "  1 request: {} ({} would hold the bytes asked for); {} of L1's tag stage, {} of its data "
+      "  1 request: {} ({} would hold the requested bytes); {} of L1's tag stage, {} of its data "
       "stage\n",
       counted(sectors, "sector"), ideal,
       counted(counts.memory.tag_wavefronts + counts.memory.async_tag_wavefronts, "wavefront"),
@@ -112,7 +113,7 @@ std::string bank_row(const std::string& label, std::size_t width,
   return row + "\n";
 }
 
-/// The rows of lanes that go together.
+/// Rows of the lanes that are served together.
 class SharedTurn {
  public:
   SharedTurn(const PicturedAccess& p, LaneMask lanes, std::size_t width) {
@@ -167,25 +168,26 @@ std::string shared_summary(const PicturedAccess& p) {
   const sim::MemoryCounts& m = counts.memory;
   const std::uint64_t wavefronts =
       m.shared_load_wavefronts + m.shared_store_wavefronts + counts.async_write_wavefronts;
-  if (wavefronts == 0) return "  counted by no wavefront: an atomic, or what passes the LSU by\n";
+  if (wavefronts == 0) return "  no wavefront: an atomic, or an access that bypasses the LSU\n";
   const unsigned step = sim::lanes_per_pass(access_of(p.access));
   return fmt::format(
       "  1 request: {} ({} without bank conflicts)\n"
       "  {}\n",
       counted(wavefronts, "wavefront"), wavefronts - m.shared_conflicts,
       step == sim::kLanes
-          ? "as many wavefronts as the bank with most words has"
-          : fmt::format("{} lanes in turn, each as many wavefronts as the bank with most words has",
+          ? "wavefronts: the maximum number of words in a bank"
+          : fmt::format("{} lanes at a time; wavefronts of each: the maximum number of words in a "
+                        "bank",
                         step));
 }
 
-// A bulk copy and wgmma's operands are ranges.
+// Whether the access is a range: a bulk copy or operands of wgmma.
 bool is_range(const TracedAccess& a) {
   return a.kind == sim::Access::bulk_load || a.kind == sim::Access::bulk_store ||
          a.kind == sim::Access::matrix_load;
 }
 
-// Said once, where the first of each is drawn.
+// Legend for the kinds of access that the picture has.
 std::string legend(const WarpPicture& picture) {
   bool has_global = false;
   bool has_shared = false;
@@ -194,12 +196,12 @@ std::string legend(const WarpPicture& picture) {
   std::string text;
   if (has_global)
     text +=
-        "[ ]: a sector of 32 bytes, with its 8 words (█ asked for, . moved with them) and its "
-        "lanes;\na row: what is touched of 128 bytes of the buffer, from that offset on\n";
+        "[ ]: a sector of 32 bytes, with its 8 words (█ requested, . moved with them) and its "
+        "lanes;\na row: accesses to 128 bytes of the buffer, starting at the offset\n";
   if (has_shared)
     text +=
-        "a row: 128 bytes of the block's shared memory, with the lane that asks for each bank's "
-        "word\n(+: others ask for the same word); words: how many different ones of a bank\n";
+        "a row: 128 bytes of the block's shared memory, with the lane that accesses each bank's "
+        "word\n(+: and other lanes); words: number of different words per bank\n";
   return text;
 }
 
@@ -208,9 +210,9 @@ std::string access_text(const PicturedAccess& p) {
   const auto& i = p.instruction;
   std::string text = fmt::format("\n{:#06x}  {}\n  {}", i.address, i.text, i.access);
   if (i.access.starts_with("cp.async") && a.space == sim::Space::shared)
-    text += ", which it writes to shared memory";
+    text += ", written to shared memory";
   if (is_range(a)) {
-    return text + fmt::format(": {} bytes from {} on, past the load-store unit\n", a.width,
+    return text + fmt::format(": {} bytes at {}, bypassing the load-store unit\n", a.width,
                               label(p, a.address[0]));
   }
   text += fmt::format(": {} bytes for {}", a.width,
@@ -218,8 +220,8 @@ std::string access_text(const PicturedAccess& p) {
                           ? "each of 32 lanes"
                           : fmt::format("each of the lanes {}", lanes_text(a.lanes)));
   if (p.alike > 0)
-    text += fmt::format("; {} of the line {} alike", counted(p.alike, "more instruction"),
-                        noun_for(p.alike, "does", "do"));
+    text += fmt::format("; {} of the line {} the same access", counted(p.alike, "more instruction"),
+                        noun_for(p.alike, "has", "have"));
   text += "\n";
   return a.space == sim::Space::global ? text + global_summary(p) + global_rows(p)
                                        : text + shared_summary(p) + shared_rows(p);

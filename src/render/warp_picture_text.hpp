@@ -1,4 +1,4 @@
-// A warp's accesses at one line, drawn in text: which lane touches which word.
+// A warp's accesses at one source line as a text drawing: which lane accesses which word.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace gpuexp {
 
-/// Of global memory a row for each line of 128 bytes that is touched, with its four sectors, the
-/// words that lanes ask for in each, and these lanes. Of shared memory a row for each 128 bytes,
-/// with the 32 banks and the lane in each.
+/// For global memory, one row per accessed 128-byte line, with its four sectors, their requested
+/// words and lanes. For shared memory, one row per 128 bytes, with the 32 banks and the lane in
+/// each.
 std::string warp_picture_text(const WarpPicture& picture, const SourceFiles& sources,
                               const TerminalOptions& options);
 
-/// "0-7, 12": for a set of lanes.
+/// A set of lanes as text: "0-7,12".
 std::string lanes_text(sim::LaneMask lanes);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// What the rows of a report say of its published figures: pure functions of rows and claims.
+// Outcomes of a report's published figures: pure functions of rows and claims.
 #pragma once
 
 #include <optional>
@@ -12,41 +12,40 @@
 namespace gpuexp {
 
 enum class ClaimVerdict {
-  reproduced,      ///< within the band around what is expected
-  not_reproduced,  ///< outside of it
+  reproduced,      ///< within the band around the expected value
+  not_reproduced,  ///< outside the band
   not_measured,    ///< a row is missing, was skipped, or has no number
 };
 inline constexpr ClaimVerdict kClaimVerdicts[] = {
     ClaimVerdict::reproduced, ClaimVerdict::not_reproduced, ClaimVerdict::not_measured};
 std::string_view name_of(ClaimVerdict verdict);
 
-/// Where the number is from that a claim is held against.
+/// Origin of the number that a claim is compared with.
 enum class ValueOrigin {
   none,
-  measured,   ///< by a clock
-  counted,    ///< by the hardware
-  simulated,  ///< counted by who executed the kernels on the CPU
+  measured,   ///< timed
+  counted,    ///< by hardware counters
+  simulated,  ///< counted by the simulator
   computed,   ///< from the problem and the device
-  predicted,  ///< counted by the model, where nobody else did
+  predicted,  ///< by the model, if not measured or counted
 };
 std::string_view name_of(ValueOrigin origin);
 
 struct ClaimOutcome {
-  /// What the published number becomes on this device: times the model's number here over its
-  /// number there; the published number where the model lacks one of them.
+  /// The published number, multiplied by the model's number for this device and divided by the
+  /// model's number for the published device, if the model has both.
   double expected = 0;
   bool is_transposed = false;
   std::optional<double> value;  ///< in the claim's unit
   ValueOrigin origin = ValueOrigin::none;
-  std::optional<double> ratio;  ///< value over expected
+  std::optional<double> ratio;  ///< value / expected
   ClaimVerdict verdict = ClaimVerdict::not_measured;
-  std::string why;  ///< of the verdict, a sentence or two
+  std::string why;  ///< reason for the verdict, one or two sentences
 
   bool operator==(const ClaimOutcome&) const = default;
 };
 
-/// The number of the claim's quantity in rows that were run; `why_not` gets the reason where there
-/// is none.
+/// The number of a claim's quantity, or in `why_not` the reason why there is none.
 struct ClaimValue {
   std::optional<double> number;  ///< in the claim's unit
   ValueOrigin origin = ValueOrigin::none;
@@ -54,10 +53,11 @@ struct ClaimValue {
 };
 ClaimValue value_of(const Quantity& quantity, const std::vector<ResultRecord>& rows);
 
-/// The same by the model: predicted times, amounts over them, predicted counters.
+/// The quantity according to the model: predicted times, rates from these, predicted counters.
 ClaimValue model_value_of(const Quantity& quantity, const std::vector<ResultRecord>& rows);
 
-/// Times and rates need rows that were timed; for counts and what is computed, the model stands in.
+/// The outcome of a claim. Times and rates need timed rows; for counts and computed numbers, the
+/// model's value is used if the rows have none.
 ClaimOutcome outcome_of(const Claim& claim, const std::vector<ResultRecord>& rows);
 
 /// "Dao et al., 2022".

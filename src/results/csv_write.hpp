@@ -10,7 +10,7 @@ namespace gpuexp {
 
 std::string to_csv(const RecordTable& table);
 
-/// The same in parts.
+/// Passes the CSV to `write` in parts.
 void print_csv(const RecordTable& table, const WritePart& write);
 
 }  // namespace gpuexp

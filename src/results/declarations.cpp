@@ -15,7 +15,7 @@ std::optional<Value> value_of(const Parameter& parameter, const Field& field) {
   return *integer;
 }
 
-// A file may come from anywhere.
+// Values from files may be out of range.
 bool allows(const Parameter& parameter, const Value& value) {
   if (value.index() != parameter.default_value.index()) return false;
   if (const auto* integer = std::get_if<std::int64_t>(&value))

@@ -1,4 +1,4 @@
-// What variants declare, for results that do not say it.
+// Problems of families, from the parameters in results.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,7 @@
 
 namespace gpuexp {
 
-/// The family's problem with these parameters, which may come from anywhere; null where the family
-/// allows no such problem.
+/// The family's problem with these parameters, or null if the family does not allow it.
 std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& parameters);
 
 }  // namespace gpuexp

@@ -1,5 +1,4 @@
-// What the writer and the reader of a report's JSON and its schema share: the version, and the
-// members of its provenance, each named once.
+// Names of members and the version of a report's JSON, shared by writer, reader and schema.
 #pragma once
 
 #include <algorithm>
@@ -16,40 +15,40 @@
 
 namespace gpuexp {
 
-/// Results of other versions are refused.
+/// Readers reject other versions.
 inline constexpr int kReportSchemaVersion = 3;
 
-/// Member of a row that holds its raw samples; no column may be called so.
+/// Member of a row with its raw samples; no column may have this name.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
-/// Member of a provenance; absent where predictions rest on none.
+/// Member of a provenance; absent if predictions use no ceilings.
 inline constexpr const char* kCeilingsMember = "ceilings";
-/// Likewise, of merged results alone.
+/// Member of the provenance of merged results.
 inline constexpr const char* kPartsMember = "parts";
-/// Likewise, where problems spanned GPUs.
+/// Member of a provenance; absent if no problem spanned GPUs.
 inline constexpr const char* kRanksMember = "ranks";
-/// Likewise, where inputs were read from files.
+/// Member of a provenance; absent if no input was read from a file.
 inline constexpr const char* kInputsMember = "inputs";
-/// Likewise, of it and of its device: absent where they are not known.
+/// Members of a provenance or its device that are absent, not null, if unknown.
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
 
-/// Members of a report whose run read hardware counters.
+/// Members of a report, if the run read hardware counters.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
 inline constexpr std::string_view kKernelsMember = "kernels";
 
-/// Member of a report whose config has published figures.
+/// Member of a report, if the config has published figures.
 inline constexpr std::string_view kFiguresMember = "figures";
 
-/// Members of a report whose run recorded where its time went.
+/// Members of a report, if the run recorded the time of its parts.
 inline constexpr const char* kTimesMember = "times_s";
 inline constexpr const char* kGroupTimesMember = "group_times";
 
 template <class T, class Struct>
 concept MaybeConst = std::is_same_v<std::remove_const_t<T>, Struct>;
 
-// Calls visit(name, member, doc) for each member that is a text, a number or a truth value, or may
-// be missing, in the order of the file.
+// visit_members() calls visit(name, member, doc) for each string, number and boolean member,
+// including optional ones, in the order of the file.
 
 template <MaybeConst<DeviceProvenance> T, class Visit>
 void visit_members(T& device, const Visit& visit) {
@@ -100,7 +99,7 @@ void visit_members(T& config, const Visit& visit) {
   visit("path", config.path, "path as given");
   visit("name", config.name, "the config's own name");
   visit("sha256", config.sha256, "SHA-256 of the text, hexadecimal");
-  visit("text", config.text, "the file's bytes");
+  visit("text", config.text, "bytes of the file");
 }
 
 template <MaybeConst<InputProvenance> T, class Visit>
@@ -113,7 +112,7 @@ void visit_members(T& input, const Visit& visit) {
 
 template <MaybeConst<Provenance> T, class Visit>
 void visit_members(T& run, const Visit& visit) {
-  visit("gpuexp_version", run.gpuexp_version, "version of the program that wrote this");
+  visit("gpuexp_version", run.gpuexp_version, "version of gpuexp that wrote the file");
   visit("git_commit", run.git_commit, "commit that the program was built from");
   visit("git_dirty", run.git_dirty,
         "whether the program was built from a tree with uncommitted changes");
@@ -149,7 +148,7 @@ void visit_members(T& rank, const Visit& visit) {
 
 template <MaybeConst<FigureSource> T, class Visit>
 void visit_members(T& source, const Visit& visit) {
-  visit("author", source.author, "who published the numbers");
+  visit("author", source.author, "author of the publication");
   visit("title", source.title, "title of the paper, page or talk");
   visit("year", source.year, "year of publication");
   visit("address", source.address, "address of the page");
@@ -166,7 +165,7 @@ void visit_members(T& figure, const Visit& visit) {
 
 template <MaybeConst<Claim> T, class Visit>
 void visit_members(T& claim, const Visit& visit) {
-  visit("name", claim.name, "what the number measures");
+  visit("name", claim.name, "quantity that the number measures");
   visit("unit", claim.unit, "unit of all numbers of the claim");
   visit("published", claim.published, "the published number");
   visit("scale", claim.quantity.scale, "number of column units in one unit of the claim");
@@ -176,17 +175,16 @@ void visit_members(T& claim, const Visit& visit) {
   visit(
       "band_high", claim.band_high,
       "maximum ratio of the value to the expected value at which the number counts as reproduced");
-  visit("because", claim.because, "why the band has this width");
-  visit("expectation", claim.expectation, "why a GPU may be known to differ; may be empty");
+  visit("because", claim.because, "reason for the width of the band");
+  visit("expectation", claim.expectation, "reason why a GPU is expected to differ; may be empty");
   visit("model_here", claim.model.here,
-        "the quantity as the model predicts it on this device; null if it predicts none");
+        "quantity that the model predicts for this device; null if it predicts none");
   visit("model_published", claim.model.published,
-        "the quantity as the model predicts it on the device of the source; null if it predicts "
-        "none");
+        "quantity that the model predicts for the device of the source; null if it predicts none");
   visit("why_no_model", claim.model.why_not,
-        "why model_here or model_published is null; may be empty");
+        "reason why model_here or model_published is null; may be empty");
   visit("bound_by", claim.model.bound_by,
-        "what takes longest in the last row, according to the model; may be empty");
+        "resource with the longest predicted time in the last row; may be empty");
 }
 
 template <MaybeConst<ClaimedRow> T, class Visit>
@@ -213,7 +211,7 @@ void visit_members(T& group, const Visit& visit) {
         "seconds from the start or the resumption of the run to the start of the group");
 }
 
-/// These members as an object: null where they are missing, and absent if kLaterMembers has them.
+/// The members as a JSON object. A missing value is null, or absent if it is in kLaterMembers.
 template <class T>
 Json json_of_members(const T& of) {
   Json json = Json::object();
@@ -237,7 +235,7 @@ Json json_type_of(const std::optional<T>&) {
   return Json::array({json_type_of(T{}), "null"});
 }
 
-/// The schemas of these members.
+/// The JSON schemas of the members.
 template <class T>
 Json schemas_of_members() {
   Json properties = Json::object();

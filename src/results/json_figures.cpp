@@ -177,8 +177,7 @@ Json figure_schema() {
       described("Rows by whose sum the sum of rows is divided; may be empty.", rows_schema());
   claim["outcome"] = described("Outcome for this report's rows.", outcome_schema());
   Json figure = schemas_of_members<PublishedFigure>();
-  figure["source"] =
-      described("Where it was published.", object(schemas_of_members<FigureSource>(), {}));
+  figure["source"] = described("Publication.", object(schemas_of_members<FigureSource>(), {}));
   figure["claims"] = list_of(object(
       claim, {"name", "unit", "published", "columns", "rows", "over", "band_low", "band_high"}));
   return object(figure, {"title", "source", "claims"});

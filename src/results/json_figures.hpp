@@ -1,4 +1,4 @@
-// Published figures in a report's JSON: the claims, and what the rows say of them.
+// Published figures in a report's JSON: claims and their outcomes.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace gpuexp {
 
-/// With the outcome of each claim, which follows from the rows.
+/// The figures with the outcome of each claim, computed from the rows.
 Json json_of_figures(const std::vector<PublishedFigure>& figures,
                      const std::vector<ResultRecord>& rows);
 
-/// Passes over outcomes: whoever has the rows can tell.
+/// Reads the figures without outcomes, which the rows determine.
 std::vector<PublishedFigure> read_figures(JsonValues& values, const Place& place);
 
 Json figure_schema();

@@ -18,8 +18,8 @@ namespace {
 
 using Kind = JsonScanner::Kind;
 
-// Reads a report front to back, so that its rows are in memory once. The members of the report may
-// come in any order: a first pass over the text checks its syntax and notes where each begins.
+// Reads the members of a report, which may be in any order. A first pass over the text checks its
+// syntax and notes where each member starts, so that no tree of the rows is in memory.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file)
@@ -71,7 +71,7 @@ class Reader {
 
   bool has_member(std::string_view name) const { return offsets_.count(std::string(name)) > 0; }
 
-  // The place of a member of the report, with the scanner before its value.
+  // The place of a member of the report; moves the scanner to its value.
   Place member(const Place& root, std::string_view name) {
     const auto found = offsets_.find(std::string(name));
     if (found == offsets_.end()) values_.fail_for_absence(root, name);
@@ -151,10 +151,9 @@ class Reader {
       });
       values_.require(names, item, {"name", "type", "unit", "doc"});
       if (column.name == kSamplesMember)
-        values_.fail(item, fmt::format("no column can be called '{}'", column.name));
+        values_.fail(item, fmt::format("the column name '{}' is reserved", column.name));
       if (!taken.insert(column.name).second)
-        values_.fail(item,
-                     fmt::format("'{}' is the name of an earlier column", shown(column.name)));
+        values_.fail(item, fmt::format("an earlier column has the name '{}'", shown(column.name)));
       if (of == IsOf::rows) check_type(item, column);
       columns.push_back(std::move(column));
     });
@@ -186,7 +185,7 @@ class Reader {
     if (!has_samples) report_.samples_us.clear();
   }
 
-  // Samples of kernels are a member like any other that is not known.
+  // Kernels have no samples: such a member is unknown and skipped.
   void read_kernels(const Place& place) {
     Table& table = report_.kernels;
     read_rows(place, table.columns, [&](const Place& row) {
@@ -214,7 +213,7 @@ class Reader {
     });
   }
 
-  // Columns mostly come in their order, so the one after the last is tried first.
+  // Members are mostly in the order of the columns, so the column at `likely` is tried first.
   template <class Column>
   std::size_t column_named(std::string_view name, const std::vector<Column>& columns,
                            std::size_t likely) const {
@@ -223,7 +222,7 @@ class Reader {
     return found == column_of_.end() ? columns.size() : found->second;
   }
 
-  // read_value(place, column) for each column; `on_samples` is null where a row has none.
+  // Calls read_value(place, column) for each column; `on_samples` is null for rows without samples.
   template <class Column, class ReadValue, class OnSamples>
   void read_row(const Place& row, const std::vector<Column>& columns, const ReadValue& read_value,
                 const OnSamples& on_samples) {
@@ -260,12 +259,13 @@ class Reader {
   }
 
   JsonValues values_;
-  JsonScanner& scanner_;  // of the values
+  JsonScanner& scanner_;  // the scanner of values_
   Report report_;
   std::unordered_map<std::string, std::size_t> offsets_;
   std::unordered_map<std::string_view, std::size_t> column_of_;
   std::size_t rows_read_ = 0;
-  /// The last row, from 1, in which each column was found; that of the samples comes last.
+  /// The last row, counted from 1, that had a value of each column; the last element is for
+  /// samples.
   std::vector<std::size_t> last_row_;
 };
 

@@ -1,4 +1,4 @@
-// The full record of a run, read back from JSON (json_write.hpp says what that holds).
+// Reading a report from JSON; json_write.hpp describes the format.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace gpuexp {
 
-/// `file` is for messages. Throws ReportError for everything that is no report: broken JSON,
-/// members missing, given twice or of the wrong type, another schema_version.
+/// Parses a report; messages name `file`. Throws ReportError for invalid JSON, for members that are
+/// missing, repeated or of the wrong type, and for another schema_version.
 Report parse_report(std::string_view text, const std::string& file);
 
-/// The same from a file, which may be compressed, or a pipe.
+/// Parses a file, which may be compressed, or a pipe.
 Report read_report(const std::string& path);
 
 }  // namespace gpuexp

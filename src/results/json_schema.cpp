@@ -17,9 +17,8 @@ using json_schema::object;
 using json_schema::reference;
 
 constexpr const char* kSchemaDoc =
-    "Results that gpuexp run, verify and report write. Missing numbers are null. Results may have "
-    "members and columns that this schema does not name, now and in later versions: readers must "
-    "ignore unknown members.";
+    "Results that gpuexp run, verify and report write. Missing numbers are null. Results may "
+    "contain members and columns that this schema does not name: readers must ignore them.";
 constexpr const char* kVersionDoc =
     "Version of the format, raised when a reader of the previous version would misread a report: "
     "when a member or column is removed, or its meaning, unit or type changes. Members, columns "
@@ -55,8 +54,7 @@ Json provenance() {
   properties[kPartsMember] = described(
       "The runs that were merged; all other provenance is common to them.", list_of(part));
   properties[kRanksMember] =
-      described("Where the ranks of problems that span GPUs ran; absent if no problem spans GPUs.",
-                list_of(rank));
+      described("Machine and GPU of each rank; absent if no problem spans GPUs.", list_of(rank));
   properties[kInputsMember] = described(
       "Files that inputs were read from; absent if all inputs were generated.", list_of(input));
   return object(properties, {"argv", "config", "settings", "device"});
@@ -171,7 +169,7 @@ std::string report_schema() {
                   "counters were requested.",
                   list_of(reference("column")))},
        {std::string(kKernelsMember),
-        described("The kernels of every row's launch, with what the GPU counted in each.",
+        described("Kernels of every row's launch, with the hardware counters of each.",
                   list_of(reference("kernel")))},
        {kTimesMember,
         described(
@@ -179,8 +177,8 @@ std::string report_schema() {
             "run that was killed, the sum over its groups. Absent if they were not recorded.",
             times())},
        {kGroupTimesMember,
-        described("The share of these seconds spent on each group: the cells of an experiment with "
-                  "the same problem and mode. Absent if it was not recorded.",
+        described("Seconds spent on each group: the cells of an experiment with the same problem "
+                  "and mode. Absent if they were not recorded.",
                   list_of(group()))},
        {std::string(kFiguresMember),
         described("Published figures that the config compares rows with; absent if it has none.",

@@ -5,8 +5,8 @@
 
 namespace gpuexp {
 
-/// The JSON Schema (draft 2020-12) of reports, pretty-printed: made from the columns and the
-/// provenance that this program declares.
+/// The JSON Schema (draft 2020-12) of reports, pretty-printed, from the declared columns and
+/// provenance.
 std::string report_schema();
 
 }  // namespace gpuexp

@@ -77,7 +77,7 @@ void JsonValues::read(const Place& place, bool& out) {
 }
 
 void JsonValues::read(const Place& place, std::int64_t& out) {
-  constexpr const char* kExpected = "an integer of 64 bits";
+  constexpr const char* kExpected = "a 64-bit integer";
   expect(place, Kind::number, kExpected);
   const std::size_t begin = scanner_.offset();
   const JsonNumber number = scanner_.number();
@@ -89,7 +89,7 @@ void JsonValues::read(const Place& place, std::int64_t& out) {
 }
 
 void JsonValues::read(const Place& place, std::uint64_t& out) {
-  constexpr const char* kExpected = "an integer of 64 bits from 0";
+  constexpr const char* kExpected = "a 64-bit integer of at least 0";
   expect(place, Kind::number, kExpected);
   const std::size_t begin = scanner_.offset();
   if (const auto number = parsed<std::uint64_t>(text())) {
@@ -143,7 +143,7 @@ std::string_view JsonValues::text() {
   return text_.substr(begin, scanner_.offset() - begin);
 }
 
-// An integer of more than 64 bits is not rounded in silence.
+// An integer of more than 64 bits is an error: it is not rounded to a real number.
 Field JsonValues::scalar(const Place& place) {
   const Kind kind = scanner_.peek();
   if (kind == Kind::null || kind == Kind::string) return field(place, FieldType::text);
@@ -154,7 +154,7 @@ Field JsonValues::scalar(const Place& place) {
   const std::string_view written = text_.substr(begin, scanner_.offset() - begin);
   if (written.find_first_of(".eE") != std::string_view::npos) return number.real;
   return_to(begin);
-  fail_expecting(place, "an integer of 64 bits");
+  fail_expecting(place, "a 64-bit integer");
 }
 
 Field read_field(JsonValues& values, const Place& place, const ColumnInfo& column) {

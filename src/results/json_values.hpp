@@ -1,5 +1,4 @@
-// Typed values of a JSON text, read in its order, with errors that name the file and the place: the
-// only way that reports read JSON.
+// Typed values of a JSON text, read in its order. Errors name the file and the place:
 //   results.json: rows[0].time_median_us: expected a number, found "fast"
 #pragma once
 
@@ -16,9 +15,9 @@
 
 namespace gpuexp {
 
-/// Where a value stands, as a chain on the stack: it becomes text only in an error.
+/// Position of a value as a chain on the stack; only errors convert it to text.
 struct Place {
-  const Place* parent;  ///< null for the whole text
+  const Place* parent;  ///< null for the root value
   std::string_view member;
   std::size_t index = 0;
   bool is_element = false;
@@ -27,23 +26,24 @@ struct Place {
   Place at(std::size_t i) const { return {this, {}, i, true}; }
 };
 
-/// A name from the file, fit for a message: short, and nothing that steers a terminal.
+/// A name from the file for messages: shortened, without control characters.
 std::string shown(std::string_view name);
 
-/// Whatever reads throws ReportError, or JsonSyntaxError where the text is not JSON.
+/// Reads the values of a JSON text. Reading functions throw ReportError, or JsonSyntaxError if the
+/// text is not JSON.
 class JsonValues {
  public:
   using Kind = JsonScanner::Kind;
 
-  /// The text and the file's name, which is for messages, outlive this.
+  /// Messages name `file`. The text and `file` must outlive this object.
   JsonValues(std::string_view text, const std::string& file)
       : text_(text), file_(file), scanner_(text) {}
 
-  /// It stands before the next value.
+  /// The scanner, positioned before the next value.
   JsonScanner& scanner() { return scanner_; }
 
   [[noreturn]] void fail(const Place& place, const std::string& what) const;
-  /// "expected …, found …": the next value, which is at `place`.
+  /// Throws "expected …, found …" for the next value, which is at `place`.
   [[noreturn]] void fail_expecting(const Place& place, std::string_view expected);
   void expect(const Place& place, Kind kind, const char* expected) {
     if (scanner_.peek() != kind) fail_expecting(place, expected);
@@ -55,7 +55,7 @@ class JsonValues {
   void read(const Place& place, std::uint64_t& out);
   void read(const Place& place, double& out);
   void read(const Place& place, FieldType& out);
-  /// What is null stays empty.
+  /// Reads a value; null leaves `out` empty.
   template <class T>
   void read(const Place& place, std::optional<T>& out) {
     if (scanner_.peek() == Kind::null) {
@@ -64,17 +64,17 @@ class JsonValues {
       read(place, out.emplace());
     }
   }
-  /// A number, a text or null.
+  /// Reads a number, a text or null.
   Field scalar(const Place& place);
-  /// The same of one type, or null.
+  /// Reads a value of the type, or null.
   Field field(const Place& place, FieldType type);
-  /// Goes back to before the value that began there, in the same container.
+  /// Moves back to the value that starts at `offset` in the same container.
   void return_to(std::size_t offset) { scanner_.seek(offset, scanner_.depth()); }
-  /// The text of the next value, checked for its syntax alone.
+  /// The text of the next value; checks only its syntax.
   std::string_view text();
 
-  /// Calls read_member(name, place of the value) for each member; gives the names. No name comes
-  /// twice.
+  /// Calls read_member(name, place of the value) for each member and returns the names. Throws if a
+  /// name is repeated.
   template <class ReadMember>
   std::unordered_set<std::string> object(const Place& place, const ReadMember& read_member) {
     expect(place, Kind::object, "an object");
@@ -86,7 +86,7 @@ class JsonValues {
     });
     return names;
   }
-  /// Reads the member that visit_members() has by this name; passes over another.
+  /// Reads the member of this name in visit_members(); skips an unknown one.
   template <class Members>
   void member(const std::string& name, const Place& place, Members& members) {
     bool is_known = false;
@@ -97,7 +97,7 @@ class JsonValues {
     });
     if (!is_known) scanner_.skip();
   }
-  /// An object of such members.
+  /// Reads an object of members in visit_members().
   template <class Members>
   void members(const Place& place, Members& members) {
     object(place, [&](const std::string& name, const Place& at) { member(name, at, members); });
@@ -120,14 +120,14 @@ class JsonValues {
   JsonScanner scanner_;
 };
 
-/// The next value, which stands in the column: of its type, or of any where it is a parameter's,
-/// since two families may give parameters of different types the same name.
+/// Reads the next value, which is in the column. It must have the column's type. A parameter may
+/// have any type, because two families may use one name for parameters of different types.
 Field read_field(JsonValues& values, const Place& place, const ColumnInfo& column);
-/// The same into a record. Throws ReportError where the column does not allow the value.
+/// Reads the next value into a record. Throws ReportError if the column does not allow it.
 void read_value(JsonValues& values, const Place& place, const RecordColumn& column,
                 ResultRecord& record);
 
-/// One member of an element of a report's "group_times".
+/// Reads one member of an element of a report's "group_times".
 void read_member(JsonValues& values, const std::string& name, const Place& place,
                  GroupTimes& group);
 

@@ -44,7 +44,7 @@ Json json_of(const Provenance& provenance) {
 }
 
 Json json_of(const RunTimes& times) {
-  // Seconds, of which nobody reads more than microseconds.
+  // Seconds are rounded to microseconds.
   constexpr double kMicro = 1e6;
   RunTimes rounded = times;
   for (const RunTimesMember& member : kRunTimesMembers)
@@ -60,7 +60,7 @@ Json json_of(const GroupTimes& group) {
 
 namespace {
 
-// ---- rows, which may be hundreds of thousands: text at once, without a tree
+// ---- rows: written as text without a JSON tree, because there may be hundreds of thousands
 
 void append(std::string& text, const std::string& value) {
   const bool is_plain = std::ranges::all_of(
@@ -74,7 +74,7 @@ void append(std::string& text, const std::string& value) {
   text += '"';
 }
 
-// The shortest text that reads back as the same double, and as a real number: 2.0, not 2.
+// The shortest text that parses to the same double, with a decimal point or exponent: 2.0, not 2.
 void append(std::string& text, double value) {
   if (!std::isfinite(value)) {
     text += "null";
@@ -93,7 +93,7 @@ void append(std::string& text, std::monostate) {
   text += "null";
 }
 
-// The names of the members, written once for all rows: "name":
+// The members' names with their colon, formatted once for all rows: "name":
 template <class Column>
 std::vector<std::string> member_names(const std::vector<Column>& columns) {
   std::vector<std::string> names;
@@ -128,12 +128,12 @@ void append_row(std::string& text, const std::vector<std::string>& names,
   text += '}';
 }
 
-// A text that leaves in parts: a long one is never whole in memory.
+// Output that is written in parts, so that it is never in memory as a whole.
 class Parts {
  public:
   explicit Parts(const WritePart& write) : write_(write) {}
 
-  /// For appending.
+  /// The buffer to append to.
   std::string& text() {
     if (text_.size() >= kPartBytes) flush();
     return text_;
@@ -148,7 +148,7 @@ class Parts {
   std::string text_;
 };
 
-// A line per element, so that tools which work by lines find a row in one.
+// Writes one line per element, for line-based tools.
 template <class Append>
 void append_lines(Parts& parts, std::size_t count, const Append& append_element) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -188,7 +188,7 @@ std::string head_of(const Report& report) {
   if (!report.figures.empty())
     head[kFiguresMember] = json_of_figures(report.figures, report.table.rows);
   std::string text = head.dump(kIndent);
-  text.resize(text.size() - 2);  // "\n}" comes last
+  text.resize(text.size() - 2);  // removes the final "\n}"
   return text;
 }
 

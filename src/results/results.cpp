@@ -40,7 +40,7 @@ void add_axis(ExperimentResults& e, const RecordColumn& column) {
   }
 }
 
-// A metric that some passed rows have and others lack differs between them.
+// A metric that only some passed rows have counts as different.
 bool differs_between_passed(const ExperimentResults& e, const ColumnHandle& column) {
   std::optional<std::string> first;
   for (const ResultRecord& row : e.rows) {

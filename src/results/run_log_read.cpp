@@ -17,7 +17,7 @@ namespace gpuexp {
 
 namespace {
 
-/// What the lines so far say of one cell.
+/// State of one cell after the lines read so far.
 struct CellLog {
   std::optional<ResultRecord> record;
   bool has_row = false;
@@ -37,8 +37,7 @@ class RunLogReader {
       read_line(text_.substr(begin, end - begin), ++number);
       begin = end + 1;
     }
-    if (number == 0)
-      throw ReportError(fmt::format("{}: not a log: it has no complete line", file_));
+    if (number == 0) throw ReportError(fmt::format("{}: not a log: no complete line", file_));
     return finish();
   }
 
@@ -79,11 +78,11 @@ class RunLogReader {
     std::int64_t version = 0;
     values.read(place, version);
     if (version == kRunLogVersion) return;
-    values.fail(kLine, fmt::format("version {} of the log; this gpuexp reads version {}", version,
+    values.fail(kLine, fmt::format("log version {}; this gpuexp reads version {}", version,
                                    kRunLogVersion));
   }
 
-  // What a run does with a log rests on these columns, and on rows that are those of its cells.
+  // Resuming needs these columns, and rows that belong to the log's cells.
   void read_report(JsonValues& values, const std::string& line) {
     log_.report = parse_report(values.text(), line + ": report");
     for (const RecordMember& member :
@@ -135,7 +134,7 @@ class RunLogReader {
     });
   }
 
-  // What is merged rests on it.
+  // Merging relies on a consistent plan.
   void check_plan(JsonValues& values) const {
     const RunOrigin& origin = log_.origin;
     if (origin.plan.empty()) return;
@@ -143,7 +142,8 @@ class RunLogReader {
     std::size_t own = 0;
     for (const ShardedCell& cell : origin.plan) {
       if (cell.shard < 1 || cell.shard > shard.count)
-        values.fail(kLine, fmt::format("shard {} of {}", cell.shard, shard.count));
+        values.fail(
+            kLine, fmt::format("a cell of the plan is in shard {} of {}", cell.shard, shard.count));
       if (cell.shard == shard.index) ++own;
     }
     if (own != log_.cells)
@@ -168,7 +168,7 @@ class RunLogReader {
     cells_[cell].samples_us.push_back(time_us);
   }
 
-  /// What a line's members say, as far as its kind has them.
+  /// Members of a line; which are set depends on its kind.
   struct Event {
     std::string kind;  ///< the first member; a later version may have added it
     std::vector<std::size_t> cells;
@@ -244,7 +244,7 @@ class RunLogReader {
     return static_cast<std::size_t>(cell);
   }
 
-  // read_value(place, column) for each field, of which there is one per column.
+  // Calls read_value(place, column) for each field; a line has one field per column.
   template <class Column, class ReadValue>
   static void read_fields(JsonValues& values, const Place& place,
                           const std::vector<Column>& columns, const ReadValue& read_value) {
@@ -278,7 +278,7 @@ class RunLogReader {
   RunLog finish() {
     for (auto& [index, cell] : cells_) {
       if (!cell.record)
-        throw ReportError(fmt::format("{}: cell {} has lines and no row", file_, index));
+        throw ReportError(fmt::format("{}: cell {} has lines but no row", file_, index));
       ResultRecord& record = *cell.record;
       std::vector<double>& samples_us = cell.samples_us;
       if (cell.has_row && !record.passed()) samples_us.clear();
@@ -296,7 +296,7 @@ class RunLogReader {
       log_.report.group_times.push_back(group);
       of_groups += group.times;
     }
-    // A run that was killed has not said what it took in all.
+    // The log of a killed run lacks the total time.
     if (of_groups.total > log_.report.times.total) log_.report.times = of_groups;
     return std::move(log_);
   }

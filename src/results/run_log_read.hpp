@@ -12,21 +12,21 @@
 
 namespace gpuexp {
 
-/// A log as it was left.
+/// Contents of a log.
 struct RunLog {
-  /// A row for each cell whose group started, in the order of cells. One that has no row of its own
-  /// is not_run, and its reason tells of the samples that it got. Complete when the run said so.
+  /// A row for each cell whose group started, in the order of cells. A cell without a row line is
+  /// not_run, and its reason has the number of samples. Complete if the log has that event.
   Report report;
-  std::size_t cells = 0;                          ///< of the plan
-  std::vector<std::size_t> cell_of_row;           ///< of each row of the report
-  std::map<std::size_t, GroupTimes> group_times;  ///< of the report, by a group's first cell
+  std::size_t cells = 0;                          ///< number of planned cells
+  std::vector<std::size_t> cell_of_row;           ///< cell of each row of the report
+  std::map<std::size_t, GroupTimes> group_times;  ///< by the first cell of the group
   RunOrigin origin;
-  std::string ended_utc;  ///< of its last event; "" where it has none
+  std::string ended_utc;  ///< time of the last event; "" if there is none
 };
 
-/// Reads a log; a last line that is not whole is left out. Throws ReportError naming file and line.
+/// Reads a log and ignores an incomplete last line. Throws ReportError that names file and line.
 RunLog read_run_log(const std::string& path);
-/// The same from text; `file` is for messages.
+/// Parses the text of a log; messages name `file`.
 RunLog parse_run_log(std::string_view text, const std::string& file);
 
 }  // namespace gpuexp

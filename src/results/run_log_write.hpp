@@ -12,15 +12,14 @@
 
 namespace gpuexp {
 
-/// Appends lines to a log, one per call, as run_log.hpp has them; `fields` stand in the order of
-/// the report's columns. Every member throws ReportError when the line cannot be written, and then
-/// what was there before still is, whole.
+/// Appends one line per call to a log (run_log.hpp); `fields` are in the order of the report's
+/// columns. Members throw ReportError if the line cannot be written; earlier lines stay intact.
 class RunLogWriter {
  public:
-  /// Begins a log; `report` has columns and no rows. Refuses a file that exists.
+  /// Creates a log; `report` has columns but no rows. Throws if the file exists.
   RunLogWriter(const std::string& path, const Report& report, std::size_t cells,
                const RunOrigin& origin);
-  /// Goes on with a log that was read; cuts off a last line that is not whole.
+  /// Continues an existing log; removes an incomplete last line.
   explicit RunLogWriter(const std::string& path);
   ~RunLogWriter();
   RunLogWriter(const RunLogWriter&) = delete;

@@ -61,7 +61,7 @@ void check_build(const RunPart& a, const RunPart& b) {
   refuse_parts(a, b, fmt::format("the first is of {}, the second of {}", build(a), build(b)));
 }
 
-// The same files may lie elsewhere on another machine.
+// Compares contents only: paths may differ between machines.
 void check_inputs(const RunPart& a, const RunPart& b) {
   const auto& in_a = a.log.report.provenance.inputs;
   const auto& in_b = b.log.report.provenance.inputs;
@@ -144,9 +144,9 @@ void check_belongs(const RunPart& a, const RunPart& b) {
     refuse_parts(a, b, "their columns differ");
 }
 
-// ---- which parts are taken
+// ---- selection of parts
 
-/// Places in the whole plan of the part's own cells.
+/// Positions of the part's cells in the whole plan.
 std::vector<std::size_t> own_places(const RunPart& part) {
   const std::size_t own = part.log.origin.shard.value_or(Shard{}).index;
   std::vector<std::size_t> places;
@@ -157,7 +157,7 @@ std::vector<std::size_t> own_places(const RunPart& part) {
   return places;
 }
 
-/// A part that is taken, with the row of each of its cells by its place in the whole plan.
+/// A selected part, with its rows by the position of their cell in the whole plan.
 struct Taken {
   RunPart part;
   std::map<std::size_t, std::size_t> rows;
@@ -178,7 +178,7 @@ Taken taken(RunPart part) {
   return t;
 }
 
-/// Of what a merged result has one part: a shard, or a GPU.
+/// Identity of a part, which is unique in a merged result: its shard, or its GPU.
 std::string identity_of(const RunPart& part) {
   if (part.log.origin.shard) return fmt::format("shard {}", to_string(*part.log.origin.shard));
   const DeviceProvenance& device = part.log.report.provenance.device;
@@ -195,7 +195,7 @@ bool is_finished(const Taken& t) {
   return t.part.log.report.complete && t.unfinished.empty();
 }
 
-// Better parts first.
+// Orders finished parts, then parts that ended later, first.
 bool is_before(const Taken& a, const Taken& b) {
   if (is_finished(a) != is_finished(b)) return is_finished(a);
   return ended(a) > ended(b);
@@ -249,7 +249,7 @@ std::vector<std::string> missing_from(const std::vector<Taken>& parts) {
   for (const Taken& t : parts) {
     if (is_finished(t)) continue;
     const std::string what = t.unfinished.empty()
-                                 ? "it has all rows, but its log does not say that it ended"
+                                 ? "it has all rows, but its log has no event 'complete'"
                                  : "without a result: " + cells_text(t.unfinished);
     missing.push_back(
         fmt::format("{} has not finished in {} ({})", identity_of(t.part), t.part.name, what));
@@ -259,7 +259,7 @@ std::vector<std::string> missing_from(const std::vector<Taken>& parts) {
 
 // ---- provenance
 
-/// Leaves in `to` what `other` has, too.
+/// Clears the members of `to` that differ from `other`.
 template <class T>
 void keep_common(T& to, const T& other) {
   visit_members(to, [&](const char* name, auto& member, const char*) {
@@ -291,7 +291,7 @@ Provenance common_provenance(const std::vector<Taken>& parts) {
   return common;
 }
 
-// What the model says of a claim rests on the ceilings of one GPU.
+// The model's results for claims use the ceilings of one GPU, so they may differ between parts.
 std::vector<PublishedFigure> common_figures(const std::vector<Taken>& parts) {
   std::vector<PublishedFigure> figures = parts.front().part.log.report.figures;
   const bool same = std::ranges::all_of(
@@ -332,7 +332,7 @@ class RowMerger {
  private:
   using Kernels = std::vector<std::vector<Field>>;
 
-  // Theirs stand behind what executed the row, at the end where no column says that.
+  // Inserts host and gpu_uuid after executed_on, or at the end if that column is missing.
   static std::vector<ColumnInfo> row_columns(const RecordTable& table) {
     std::vector<ColumnInfo> own;
     own.push_back(fixed_column(&ResultRecord::host));
@@ -373,8 +373,8 @@ class RowMerger {
 
   std::vector<Taken>& parts_;
   Report& report_;
-  std::vector<std::map<std::string, Kernels>> kernels_;  ///< of each part, by key
-  bool names_gpu_ = false;                               ///< the kernels' table does, by this
+  std::vector<std::map<std::string, Kernels>> kernels_;  ///< for each part, by key
+  bool names_gpu_ = false;                               ///< the kernels' table has gpu_uuid
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// One result made of the logs of several runs: the shards of a run, or whole runs of one config,
-// one on each GPU.
+// Merging the logs of several runs into one result: the shards of a run, or whole runs of one
+// config on different GPUs.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 namespace gpuexp {
 
 struct RunPart {
-  std::string name;  ///< of its folder
+  std::string name;  ///< name of its folder
   RunLog log;
 };
 
 struct MergedRuns {
-  /// Rows in the order of the plan, each with its host and GPU; in provenance what all parts have
-  /// in common, and the parts. Complete when nothing is missing.
+  /// Rows in the order of the plan, each with its host and GPU. The provenance has the parts and
+  /// the members that all parts share. Complete if nothing is missing.
   Report report;
-  std::vector<std::string> notes;    ///< which part was left out, and for which other one
-  std::vector<std::string> missing;  ///< which shard, and which cells of a shard
+  std::vector<std::string> notes;    ///< ignored parts, each with the part used instead
+  std::vector<std::string> missing;  ///< missing shards, and missing cells of shards
 };
 
-/// Takes each shard once: one that finished before one that did not, then the one that ended last.
-/// Whole runs are taken once for each GPU, simulated ones once. Throws ReportError, naming two
-/// parts and what differs, where parts are not of one run: another build, config, seed or option,
-/// other cells, or another division into shards.
+/// Merges the parts. If several parts have the same shard, or are whole runs on the same GPU or
+/// simulated, it uses one: a finished part first, then the part that ended last. Throws
+/// ReportError, with two parts and their difference, if the parts differ in build, config, seed,
+/// options, cells or division into shards.
 MergedRuns merge_runs(std::vector<RunPart> parts);
 
 }  // namespace gpuexp

@@ -114,7 +114,7 @@ TEST_CASE("merged shards equal the run that was divided", "[fleet][machine_code]
     CHECK(gpuexp("explain " + shards.path(name)).exit_code == 0);
   }
   CHECK_THAT(gpuexp("report --format html " + shards.path("merged")).output,
-             contains_text("Runs that were merged"));
+             contains_text("Merged runs"));
   CHECK_THAT(gpuexp("report " + shards.path("2")).output, contains_text("shard 2/3"));
   const Outcome again = shards.merge({"1", "2", "3"}, "--out " + shards.path("merged"));
   CHECK(again.exit_code == 2);

@@ -120,7 +120,7 @@ TEST_CASE("a simulated run of some blocks is marked as sampled in each row", "[m
   CHECK(some.exit_code == 0);
   CHECK_THAT(some.output, contains_text("2 sampled"));
   // Predicted times replace measured ones, under their own heading.
-  CHECK_THAT(some.output, contains_text("predicted  predicted speed-up  bound by"));
+  CHECK_THAT(some.output, contains_text("predicted  predicted speedup  bound by"));
   CHECK_THAT(some.output, !contains_text(" time "));
   CHECK(run("all").exit_code == 0);
   const auto sampled = rows("16");

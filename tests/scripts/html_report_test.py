@@ -59,7 +59,7 @@ def swept(kind=None, values=(512, 1024, 2048)):
     view = {"id": "t1", "title": "ladder: matmul", "first_number": 2, "notes": {}, "baseline": "naive", "libraries": [],
             "columns": [column_of("variant", ["naive", "tile"] * len(values), False), column_of("m = n", sizes),
                         column_of("time (µs)", [1000 + i for i in range(len(sizes))]), column_of("TFLOP/s", range(1, len(sizes) + 1)),
-                        column_of("speed-up", [1, 10] * len(values))],
+                        column_of("speedup", [1, 10] * len(values))],
             "time_low": [0.99] * len(sizes), "time_high": [1.01] * len(sizes),
             "speedup_low": [None, 0.9] * len(values), "speedup_high": [None, 1.2] * len(values)}  # fmt: skip
     if kind:
@@ -224,16 +224,16 @@ class Page(unittest.TestCase):
             if row["status"] != "passed":
                 self.assertIn(row["reason"], self.text_of("#s-rows-that-did-not-pass"))
         self.assertEqual(self.text_of(".question")[-1], "?")
-        self.assertIn("What to know before trusting", self.text_of("#s-flags"))
+        self.assertIn("Warnings about the numbers", self.text_of("#s-flags"))
         self.assertGreater(self.browser.evaluate('document.querySelectorAll(".why li").length'), 0)
         self.assertEqual(self.browser.evaluate('document.querySelectorAll("pre").length'), 1)  # the config; sources are made when opened
         self.browser.evaluate('document.querySelectorAll("#variants details").forEach((part) => { part.open = true; })')
         self.browser.wait_for('document.querySelectorAll("#variants pre").length > 3')
         self.assertRegex(self.text_of("#variants pre"), r"^ +\d+ +\d* ")
         note = self.text_of("#variants details p")
-        self.assertTrue("compute capability 9.0" in note or note == "Machine code of this variant is not known here.", note)
+        self.assertTrue("compute capability 9.0" in note or note == "No machine code is available for this variant.", note)
         facts = self.text_of("#provenance")
-        for fact in (results["provenance"]["git_commit"], "highest SM clock1980 MHz", "local changesno", "theoretical bandwidth4814.3 GB/s"):
+        for fact in (results["provenance"]["git_commit"], "maximum SM clock1980 MHz", "local changesno", "theoretical bandwidth4814.3 GB/s"):
             self.assertIn(fact, facts)
 
     def test_a_row_has_a_link_that_leads_to_it(self):
@@ -332,7 +332,7 @@ class Page(unittest.TestCase):
         self.open_with_charts()
         charts = self.charts_of(swept("share_of_copy"))
         self.assertEqual([chart["title"] for chart in charts], ["m = n = 512", "m = n = 1024", "m = n = 2048"])
-        self.assertEqual((charts[0]["kind"], charts[0]["x"], charts[0]["reference"]), ("bars", "speed-up over naive", 1))
+        self.assertEqual((charts[0]["kind"], charts[0]["x"], charts[0]["reference"]), ("bars", "speedup over naive", 1))
         self.assertEqual(charts[0]["labels"], ["naive", "tile"])
         self.assertEqual([(set_["name"], set_["colour"]) for set_ in charts[0]["sets"]], [("naive (baseline)", 7), ("tile", 0)])
         five = swept("ladder", (512, 1024, 2048, 4096, 8192))

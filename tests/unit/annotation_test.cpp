@@ -218,20 +218,21 @@ TEST_CASE("GPU counts are shown next to CPU counts", "[annotation]") {
   AnnotatedLaunch launch = small_launch(annotation);
   launch.counted_on = "a GPU";
   CHECK_THAT(text_of(launch), contains_text("GPU: instr."));
-  CHECK_THAT(text_of(launch), contains_text("block. Each of 9 instructions was executed as often"));
+  CHECK_THAT(text_of(launch), contains_text("block. All counts of 9 instructions agree"));
 
   SECTION("an instruction with different counts is reported") {
     ++counted.front().counts.predicated_lanes;
     launch.annotation = annotated(executions, {}, counted);
-    CHECK_THAT(text_of(launch), contains_text("Of 9 instructions, 1 was executed more or less"));
+    CHECK_THAT(text_of(launch),
+               contains_text("The simulation executed 9 instructions; 1 has other counts"));
   }
   SECTION("if only some blocks executed, counts are not compared and requests are scaled") {
     launch.blocks = 2;
     for (CountedInstruction& c : counted)
       c.counts += SourceCounts(c.counts);
     launch.annotation = annotated(executions, {}, counted);
-    CHECK_THAT(text_of(launch), !contains_text("instructions was executed"));
-    CHECK_THAT(text_of(launch), !contains_text("were executed"));
+    CHECK_THAT(text_of(launch), !contains_text("instructions agree"));
+    CHECK_THAT(text_of(launch), !contains_text("other counts"));
     CHECK_THAT(text_of(launch), contains_text("32.0 (4.0)"));
     CHECK_THAT(text_of(launch), !contains_text("64.0"));
   }
@@ -294,7 +295,7 @@ TEST_CASE("accesses are drawn by sectors and by banks", "[annotation]") {
         picture_of(annotation, executions, {0, 0, 1}, line, ObservedRun::buffer_of), {}, options);
   };
   const std::string load = drawn({"a.cu", 4});
-  CHECK_THAT(load, contains_text("1 request: 32 sectors (4 would hold the bytes asked for)"));
+  CHECK_THAT(load, contains_text("1 request: 32 sectors (4 would hold the requested bytes)"));
   CHECK_THAT(load,
              contains_text("  x+0     [█.......] 0" + std::string(18, ' ') + "[█.......] 1\n"));
   CHECK_THAT(load, contains_text("  x+1920  [█.......] 30"));
@@ -329,7 +330,7 @@ TEST_CASE("lines without a source have no text", "[annotation]") {
   options.width = 0;
   const std::string shown = annotation_text(launch, sources, options);
   CHECK_THAT(shown, contains_text("| four\n"));
-  CHECK_THAT(shown, contains_text("b.cuh, whose text this binary does not hold"));
+  CHECK_THAT(shown, contains_text("b.cuh (source text not available)"));
   CHECK_THAT(shown, contains_text("16.0 (1.0)"));
 }
 

@@ -37,28 +37,28 @@ TEST_CASE("measured ceilings are shown with those of the datasheet and of the ve
                                        {"fp32", "cublas", "", 51.1},
                                        {"tensor_tf32", "cublas", "", 382.2}};
   const std::string text = ceilings_text(measured(), vendor, small_device());
-  const std::size_t missing = text.find("not found on this device: dram_read, dram_write,");
-  const std::size_t calls = text.find("beside the vendor's calls");
+  const std::size_t missing = text.find("not measured on this device: dram_read, dram_write,");
+  const std::size_t calls = text.find("compared with vendor calls");
   REQUIRE(missing < calls);
   CHECK(text.substr(0, missing) ==
-        R"(ceiling     measured  ± %  unit     datasheet  % of it  of what
+        R"(ceiling     measured  ± %  unit     datasheet  % of it  meaning
 ----------  --------  ---  -------  ---------  -------  ---------------------------------------------------
 dram_copy       4252  0.5  GB/s          4800     88.6  copied within device memory, bytes read and written
 fp32              48  0.2  TFLOP/s       66.9     71.7  fp32
 floor_cold     2.848  1.1  us                           an empty kernel between two events, caches flushed
 
 )");
-  CHECK(text.substr(calls) == R"(beside the vendor's calls of the same run:
+  CHECK(text.substr(calls) == R"(compared with vendor calls of the same run:
   dram_copy          100.3 % of memcpy (4238 GB/s)
   fp32                93.9 % of cublas (51.1 TFLOP/s)
-warning: fp32 is below 95 % of cublas: this device can do more
-warning: tensor_tf32 was not measured, and cublas reached 382.2 TFLOP/s
+warning: fp32 is below 95 % of cublas: the ceiling is too low
+warning: tensor_tf32 was not measured, but cublas reached 382.2 TFLOP/s
 )");
 }
 
 TEST_CASE("ceilings without a vendor call have no comparison", "[ceilings]") {
   CHECK_THAT(ceilings_text(measured(), {}, small_device()),
-             contains_text("no vendor's call to hold these against has passed\n"));
+             contains_text("no vendor call passed, so the ceilings are not compared with one\n"));
 }
 
 TEST_CASE("a report distinguishes measured, scaled and listed ceilings", "[ceilings][report]") {

@@ -143,7 +143,7 @@ TEST_CASE("rows that are missing, skipped or untimed are not measured", "[figure
     CHECK(outcome.origin == ValueOrigin::none);
     return outcome.why;
   };
-  CHECK(why(claim(), {}) == "there is no row ladder/slow at n = 128, warm");
+  CHECK(why(claim(), {}) == "no row matches ladder/slow at n = 128, warm");
   auto some = rows();
   some[2].status = Status::skipped;
   some[2].reason = "the library is not installed";
@@ -156,7 +156,7 @@ TEST_CASE("rows that are missing, skipped or untimed are not measured", "[figure
   CHECK(why(claim(), some) == "ladder/slow at n = 128, warm: simulated rows have no times");
   some = rows();
   some.push_back(some[1]);
-  CHECK(why(claim(), some) == "several rows are ladder/slow at n = 128, warm");
+  CHECK(why(claim(), some) == "several rows match ladder/slow at n = 128, warm");
 }
 
 TEST_CASE("a time that was not measured is never replaced by the model's", "[figures]") {

@@ -191,7 +191,7 @@ TEST_CASE("drawn elements are compared, and a NaN fails anywhere") {
     CHECK(v.checked == drawn + 1);
     REQUIRE(v.first_wrong.size() == 1);
     CHECK(v.first_wrong.front().index == static_cast<std::int64_t>(ones.first(false)));
-    CHECK_THAT(failure_of(v), contains_text("got nan, which no element may be"));
+    CHECK_THAT(failure_of(v), contains_text("got nan, which is always wrong"));
   }
 }
 

@@ -205,7 +205,7 @@ TEST_CASE("A lower L2 hit rate is named if SMs request equal sectors", "[explana
         ->text();
   };
   CHECK_THAT(text(2.5e7, 36, 5e8),
-             contains_text("Of equal sectors, 36 % found in L2 instead of 49 %."));
+             contains_text("At equal sectors, 36 % found in L2 instead of 49 %."));
   CHECK_THAT(text(3e7, 36, 5e8), !contains_text("found in L2"));
   CHECK_THAT(text(2.5e7, 48.5, 5e8), !contains_text("found in L2"));
   CHECK_THAT(text(2.5e7, 36, 4e8), !contains_text("found in L2"));
@@ -303,10 +303,10 @@ TEST_CASE(
   CHECK(r->explanations.at(0).cause == Cause::amounts);
   CHECK(r->explanations.at(0).confidence == Confidence::medium);
   CHECK_THAT(r->text(),
-             contains_text("The cause is the issue slots in first: the amounts alone would "
-                           "give 1.67× of 1.22× (medium confidence); something else then "
+             contains_text("The cause is the issue slots in first: the amounts by themselves would "
+                           "give 1.67× of 1.22× (medium confidence); another resource then "
                            "holds fast."));
-  CHECK_THAT(of(650, 1.8e8)->text(), !contains_text("something else"));
+  CHECK_THAT(of(650, 1.8e8)->text(), !contains_text("another resource"));
   CHECK(of(940, 2.0e8)->explanations.at(0).cause == Cause::unknown);       // 650 % of it
   CHECK(of(820, 1.2e8, 2e8)->explanations.at(0).cause == Cause::unknown);  // only half of the time
   CHECK(of(960, 2.7e8)->explanations.at(0).cause == Cause::unknown);       // any amount fits 4 %
@@ -400,7 +400,7 @@ TEST_CASE("Atomics that L2 serialises are the cause if their cycles explain the 
   CHECK_THAT(one->text(), contains_text(": 134 k cycles of L2's atomic units instead of 1.34 M."));
   CHECK_THAT(
       one->text(),
-      contains_text("The cause is atomics in first, which L2 serialises: they take all of its "
+      contains_text("The cause is atomics in first, which L2 serialises: they need all of its "
                     "time if one of L2's slices works on them, and account for 10× of 9.09× "
                     "(medium confidence)."));
   const auto four = of(1000, 4 * 1.336e6, 110, 4 * 1.336e5);

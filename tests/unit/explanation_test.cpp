@@ -112,7 +112,7 @@ TEST_CASE("A resource that needs less than half of the time is not a bound", "[e
   CHECK_THAT(r->text(), contains_text("first is near no rate; the nearest is DRAM at 40 %: 400 MB "
                                       "take 400.0 µs of 1.000 ms"));
   CHECK_THAT(r->text(), contains_text("This difference is not explained: the amounts account for "
-                                      "2× of 2×. They take less than half of the longer time."));
+                                      "2× of 2×. They need less than half of the longer time."));
   const auto most = read({{"first", 1000, reading(6e8, 32)}, {"fast", 500, reading(3e8, 32)}});
   CHECK_THAT(most->text(),
              contains_text("first needs DRAM most: 600 MB take 600.0 µs of 1.000 ms"));
@@ -138,7 +138,7 @@ TEST_CASE("SMs without a block are the cause if they explain the difference", "[
                                       "idle"));
   CHECK_THAT(r->text(),
              contains_text("The cause is SMs without a block in first: the amounts account for "
-                           "3.66× of 3.03× (medium confidence). With all SMs at work they would "
+                           "3.66× of 3.03× (medium confidence). With all SMs busy they would "
                            "give 0.878×."));
   few.numbers = {{"grid_blocks", 2400}};
   CHECK_THAT(read({few, all})->text(), !contains_text("idle"));
@@ -244,7 +244,7 @@ TEST_CASE("DRAM counters that exceed its rate are left out", "[explanation]") {
         "strided takes 2× (1.99 to 2.01) as long as first (3.000 µs → 6.000 µs). The DRAM counters "
         "do not fit the timed launch and are left out: 40 MB of strided would take DRAM 40.00 µs, "
         "and its time less the launch is 6.000 µs; they were counted in another state than was "
-        "timed. What is left explains no difference.");
+        "timed. Other amounts explain no difference.");
   // Rates are accurate to 10 %.
   CHECK_FALSE(read({{"first", 1000, reading(1.09e9, 32)}, {"fast", 500, reading(5e8, 4)}})
                   ->explanations.at(0)
@@ -335,7 +335,7 @@ TEST_CASE("Bytes in flight explain a difference that amounts leave", "[explanati
       contains_text("The cause is latency: by Little's law the bytes in flight account for "
                     "1.84× of 2× (medium confidence). first has 10 warps and 1.28 kB in "
                     "flight per SM, and its loads take 3.125 ms at DRAM's latency, with the "
-                    "800.0 µs that DRAM takes for its bytes 3.226 ms (root of the sum of "
+                    "800.0 µs that DRAM needs for its bytes 3.226 ms (root of the sum of "
                     "squares); wide has 10 warps and 2.56 kB in flight per SM. Without latency the "
                     "amounts account for 1× of 2×."));
   // If bytes account for the difference, latency is not considered.
@@ -373,7 +373,7 @@ TEST_CASE("DRAM time and load latency combine as the root of the sum of squares"
   CHECK(e.cause == Cause::latency);
   CHECK(e.latency->factor == Approx(std::hypot(800, 781.25) / std::hypot(800, 390.625)));
   CHECK_THAT(r->text(), contains_text("and its loads take 781.2 µs at DRAM's latency, with the "
-                                      "800.0 µs that DRAM takes for its bytes 1.118 ms (root of "
+                                      "800.0 µs that DRAM needs for its bytes 1.118 ms (root of "
                                       "the sum of squares)"));
   // If loads wait briefly, DRAM time dominates both.
   CHECK(read({loads("first", 1150, 64), loads("wide", 920, 128)})->explanations.at(0).cause ==
@@ -479,7 +479,7 @@ TEST_CASE("The launch is named if it is much of the time", "[explanation]") {
   all.numbers = {{"floor_us", 3.1}};
   CHECK_THAT(read({{"first", 4, reading(1e4, 4)}, all})->text(),
              contains_text("fast is near no rate; the nearest is the issue slots: 1 M"));
-  CHECK_THAT(r->text(), contains_text(" Much of these times is the launch itself."));
+  CHECK_THAT(r->text(), contains_text(" Much of these times is launch overhead."));
 }
 
 TEST_CASE("Resources need their counts divided by their rates", "[explanation]") {

@@ -63,7 +63,7 @@ TEST_CASE("Counters of one group do not determine the bound", "[explanation]") {
   CHECK(e.counted);
   CHECK_FALSE(e.bound.has_value());
   CHECK(e.confidence == Confidence::none);
-  CHECK_THAT(r->text(), contains_text("does not say what binds"));
+  CHECK_THAT(r->text(), contains_text("do not determine the binding resource"));
 }
 
 TEST_CASE("With an unknown bandwidth the bound is unknown", "[explanation]") {

@@ -165,7 +165,7 @@ TEST_CASE("cells of only one GPU are left out and reported", "[fleet]") {
   const FleetComparison fleet = compared(runs);
   CHECK(fleet.keys == 5);
   REQUIRE(fleet.left_out.size() == 3);
-  CHECK(fleet.left_out[0] == "e/row5: one GPU has it");
+  CHECK(fleet.left_out[0] == "e/row5: only one GPU has it");
   CHECK_THAT(shown(fleet), contains_text("3 left out"));
 }
 

@@ -235,7 +235,7 @@ TEST_CASE("a figure is compared with its band", "[health]") {
   CHECK(low.likely.empty());
   const Finding high = figure("dram_copy", 126, kBand).finding;
   CHECK(high.verdict == FindingVerdict::note);
-  CHECK(high.cost == "20.0 % above its band, better than any that was recorded");
+  CHECK(high.cost == "20.0 % above its band, better than all recorded GPUs");
   // Random reads count as reads.
   for (const char* id : {"dram_copy", "dram_random"}) {
     CAPTURE(id);
@@ -260,7 +260,7 @@ TEST_CASE("lower times are better", "[health]") {
   CHECK(high.likely == "the SM clock was at 1000 of 1980 MHz");
   const Finding low = figure("l1_latency", 76, kBand, slow).finding;
   CHECK(high.verdict == FindingVerdict::off);
-  CHECK_THAT(low.cost, contains_text("20.0 % below its band, better than any "));
+  CHECK_THAT(low.cost, contains_text("20.0 % below its band, better than all "));
   CHECK(low.verdict == FindingVerdict::note);
   CHECK(low.likely.empty());
 }
@@ -313,12 +313,12 @@ TEST_CASE("a low figure has a likely cause from the state", "[health]") {
   const Change mig = [](auto& s) { s.mig_on = true; };
   const Case cases[] = {
       {"dram_copy", clock, "the memory clock was at 2619 of 3201 MHz"},
-      {"dram_read", ecc, "ECC is on, which it is not by default"},
+      {"dram_read", ecc, "ECC is on, but off by default"},
       {"fp32", sm, "the SM clock was at 1200 of 1980 MHz"},
       {"tensor_bf16_fp32", limit, "power is limited to 500 of 700 W"},
       {"dram_copy", hot, "the driver slowed clocks down (sw_thermal_slowdown)"},
       {"shared", others, "other processes are on the GPU"},
-      {"l2_read", mig, "MIG is on, and an instance has a part of the GPU alone"},
+      {"l2_read", mig, "MIG is on, and an instance is only a part of the GPU"},
       // Readings that do not affect a figure are not its cause.
       {"fp32", clock, ""},
       {"fp32", ecc, ""},

@@ -53,13 +53,13 @@ TEST_CASE("text of a healthy GPU", "[health][golden]") {
   CHECK(health_text(healthy, 100) == R"(NVIDIA H200  (GPU-0123), measured in 31.2 s
 
 state               verdict  found                                    expected
-------------------  -------  ---------------------------------------  ---------------------------------------
+------------------  -------  ---------------------------------------  --------------------------------------------
 MIG                 pass     off                                      off
 ECC                 pass     on                                       on, the default
 uncorrected errors  pass     none since the driver was loaded         none
 row remapping       pass     none failed or pending                   none failed or pending
 power limit         pass     700 W                                    700 W, the default
-power cap           note     reached in 12 of 60 rows: 698 W at most  normal at full load, as of tensor cores
+power cap           note     reached in 12 of 60 rows: 698 W at most  normal at full load, such as on tensor cores
 slowdowns           pass     none                                     none
 temperature         pass     63 °C, 24 °C below slowdown              5 °C or more below slowdown
 SM clock            pass     1971 MHz                                 1881 MHz or more, 95 % of 1980
@@ -93,19 +93,19 @@ TEST_CASE("the text has failures, costs and cures", "[health][golden]") {
   CHECK(verdict_of(off) == HealthVerdict::off);
   CHECK(part_from(health_text(off, 100), "\noff:") == R"(
 off:
-  power limit: 500 W instead of 700 W, the default: kernels that draw more, those on tensor cores
-  first, run at a lower clock.
-    nvidia-smi -i GPU-0123 -q -d POWER shows who limits it; nvidia-smi -i GPU-0123 -pl 700 (root)
-    sets the default
-  memory clock: 2619 MHz instead of 3201 MHz: device memory has less bandwidth in proportion.
-    nvidia-smi -i GPU-0123 -q -d CLOCK,PERFORMANCE shows what limits it; nvidia-smi -i GPU-0123 -rmc
-    and -rac (root) lift locked and applications clocks
+  power limit: 500 W instead of 700 W, the default: kernels that need more power, first those on
+  tensor cores, run at a lower clock.
+    nvidia-smi -i GPU-0123 -q -d POWER shows the limits; nvidia-smi -i GPU-0123 -pl 700 (root) sets
+    the default
+  memory clock: 2619 MHz instead of 3201 MHz: device memory has proportionally less bandwidth.
+    nvidia-smi -i GPU-0123 -q -d CLOCK,PERFORMANCE shows the reason; nvidia-smi -i GPU-0123 -rmc and
+    -rac (root) reset locked and applications clocks
   dram_copy: 3500 GB/s instead of 4179 to 4366 GB/s: 16.2 % below its band. Likely because the
   memory clock was at 2619 of 3201 MHz.
-  floor_cold: 4 us instead of 3.036 us or less: 31.8 % above its band. Nothing in the state explains
+  floor_cold: 4 us instead of 3.036 us or less: 31.8 % above its band. The state does not explain
   it.
 
-the driver does not say: row remapping
+unknown to the driver: row remapping
 4 checks failed: power limit, memory clock, dram_copy, floor_cold
 )");
 }
@@ -122,9 +122,9 @@ TEST_CASE("commands name the GPU, except a MIG instance", "[health]") {
 TEST_CASE("without bands only the state is judged, and the text says so", "[health]") {
   const HealthReport bare = report(healthy_state(), {});
   CHECK(verdict_of(bare) == HealthVerdict::healthy);
-  CHECK(part_from(health_text(bare, 0), "\n\nno band is recorded") == R"(
+  CHECK(part_from(health_text(bare, 0), "\n\nno band recorded") == R"(
 
-no band is recorded of 3 figures for NVIDIA H200: docs/health.md says how to contribute one
+no band recorded for 3 figures of NVIDIA H200: see docs/health.md to contribute one
 no check failed, but only the state could be judged
 )");
   CHECK_THAT(health_text(bare, 0),

@@ -79,7 +79,7 @@ TEST_CASE("An error names the line of a marker without an end", "[lesson]") {
       mistake("<!-- gpuexp: explanation matmul -->\n<!-- gpuexp: results a.json -->\n") ==
       "page.md:1: 'explanation matmul' has no end before line 2; expected '<!-- /gpuexp -->' below "
       "it");
-  CHECK(mistake("text\n<!-- /gpuexp -->\n") == "page.md:2: '<!-- /gpuexp -->' ends no part");
+  CHECK(mistake("text\n<!-- /gpuexp -->\n") == "page.md:2: '<!-- /gpuexp -->' without a part");
 }
 
 TEST_CASE("A comment like a marker that is not one is an error", "[lesson]") {
@@ -100,12 +100,12 @@ TEST_CASE("Errors of unknown parts and options list the known ones", "[lesson]")
         "results, provenance, question, variants, code, prediction, measurement, sweep, counters, "
         "explanation, table, declared, figures, value");
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul problm=n=1 -->")) ==
-        "page.md:3: 'problm' is no option of 'measurement'; did you mean 'problem'? allowed: "
+        "page.md:3: unknown option 'problm' of 'measurement'; did you mean 'problem'? allowed: "
         "problem, mode, variants");
   CHECK(mistake(with_marker("<!-- gpuexp: provenance matmul -->")) ==
-        "page.md:3: 'matmul' is no option of 'provenance'; none is allowed");
+        "page.md:3: unknown option 'matmul' of 'provenance'; none is allowed");
   CHECK(mistake(with_marker("<!-- gpuexp: question matmul mode=cold -->")) ==
-        "page.md:3: 'mode' is no option of 'question'; none is allowed");
+        "page.md:3: unknown option 'mode' of 'question'; none is allowed");
 }
 
 TEST_CASE("Each option needs one value", "[lesson]") {
@@ -118,10 +118,10 @@ TEST_CASE("Each option needs one value", "[lesson]") {
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul problem=\"n=1 -->")) ==
         "page.md:3: a quote of 'problem=n=1' is not closed");
   CHECK(mistake(with_marker("<!-- gpuexp: measurement mode=cold -->")) ==
-        "page.md:3: expected a family behind 'measurement'");
+        "page.md:3: expected a family after 'measurement'");
   CHECK(mistake(with_marker("<!-- gpuexp: explanation -->")) ==
-        "page.md:3: expected a family behind 'explanation'");
-  CHECK(mistake("<!-- gpuexp: results -->\n") == "page.md:1: expected a file behind 'results'");
+        "page.md:3: expected a family after 'explanation'");
+  CHECK(mistake("<!-- gpuexp: results -->\n") == "page.md:1: expected a file after 'results'");
   CHECK(mistake("<!-- gpuexp: results a -->\n<!-- gpuexp: results b -->\n") ==
         "page.md:2: the page names its results twice");
 }

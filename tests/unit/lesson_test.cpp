@@ -189,13 +189,14 @@ TEST_CASE("The question has the recorded values of each parameter", "[lesson]") 
 }
 
 TEST_CASE("All variants of the registry are listed, recorded or not", "[lesson]") {
-  CHECK(part("variants toy", kTwoSizes) ==
-        "- **`first`**: for tests\n"
-        "- **`second`**, against `first`: for tests *Counters:* dram_read_bytes decreases (2× or "
-        "more; "
-        "at some problems), warp_instructions unchanged (within 1.05×).\n"
-        "- **`even`**: for tests *not recorded*\n"
-        "- **`vendor`**: for tests *not recorded*\n");
+  CHECK(
+      part("variants toy", kTwoSizes) ==
+      "- **`first`**: for tests\n"
+      "- **`second`**, compared to `first`: for tests *Counters:* dram_read_bytes decreases (2× or "
+      "more; "
+      "at some problems), warp_instructions unchanged (within 1.05×).\n"
+      "- **`even`**: for tests *not recorded*\n"
+      "- **`vendor`**: for tests *not recorded*\n");
 }
 
 TEST_CASE("A measurement shows the longest problem that most variants have", "[lesson]") {
@@ -204,7 +205,7 @@ TEST_CASE("A measurement shows the longest problem that most variants have", "[l
   rows.push_back({"even", 2048, 0, "sizes", "cold", {}, 0, "failed"});
   CHECK(part("measurement toy", rows) ==
         "n = 2048 · share = 0.5 · width = narrow · cold · limit: dram by the datasheet\n\n"
-        "| variant | time | ± % | against | speed-up | useful GB/s | % of limit |\n"
+        "| variant | time | ± % | compared to | speedup | useful GB/s | % of limit |\n"
         "| :--- | ---: | ---: | :--- | ---: | ---: | ---: |\n"
         "| first | 200.0 µs | 1.0 |  |  | 0.0819 | 0.0082 |\n"
         "| second | 80.00 µs | 1.0 | first | 2.5× (2.46 to 2.54) | 0.2048 | 0.02 |\n"
@@ -218,7 +219,7 @@ TEST_CASE("A measurement shows burst and sustained times if a row has both", "[l
   auto rows = kTwoSizes;
   rows[3].sustained_us = 92;
   const std::string text = part("measurement toy", rows);
-  CHECK_THAT(text, contains_text("| variant | time | ± % | sustained | against | speed-up |"));
+  CHECK_THAT(text, contains_text("| variant | time | ± % | sustained | compared to | speedup |"));
   CHECK_THAT(text, contains_text("| first | 200.0 µs | 1.0 |  |  |  |"));
   CHECK_THAT(text, contains_text("| second | 80.00 µs | 1.0 | 92.00 µs | first | 2.5×"));
   rows[3].status = "failed";
@@ -265,7 +266,8 @@ TEST_CASE("A prediction is shown by itself and with its measurement", "[lesson]"
                                    {"second", 1024, 50, "sizes", "cold", {}, 60}};
   CHECK(part("prediction toy variants=first,second", rows) ==
         "n = 1024 · share = 0.5 · width = narrow · cold\n\n"
-        "| variant | least time | set by | predicted | bound by | against | predicted speed-up |\n"
+        "| variant | lower bound | set by | predicted | bound by | compared to | predicted speedup "
+        "|\n"
         "| :--- | ---: | :--- | ---: | :--- | :--- | ---: |\n"
         "| first | 8.192 ns | dram | 90.00 µs | l2 |  |  |\n"
         "| second | 8.192 ns | dram | 60.00 µs | l2 | first | 1.5× |\n");
@@ -315,7 +317,7 @@ TEST_CASE("A sweep shows several quantities of one variant at given values", "[l
         "| 2048 | 2 |\n");
   CHECK(part("sweep toy axis=n variants=second around=waves show=waves",
              {{"second", 512, 1}, {"second", 1024, 2}}) ==
-        "waves is the same wherever n was recorded (cold).\n");
+        "waves is the same at all recorded values of n (cold).\n");
 }
 
 TEST_CASE("A sweep reports given values that were not recorded", "[lesson]") {
@@ -337,13 +339,13 @@ TEST_CASE("Counters show DRAM traffic and whether expected changes occurred", "[
   CHECK(
       table ==
       "n = 1024 · share = 0.5 · width = narrow · cold\n\n"
-      "| variant | DRAM read | DRAM written | useful bytes | moved over useful |\n"
+      "| variant | DRAM read | DRAM written | useful bytes | moved / useful |\n"
       "| :--- | ---: | ---: | ---: | ---: |\n"
       "| first | 80 kB | 0 B | 8.19 kB | 9.77× |\n"
       "| second | 20 kB | 0 B | 8.19 kB | 2.44× |\n"
       "| even | not recorded |  |  |  |\n"
       "| vendor | not recorded |  |  |  |\n\n"
-      "| variant | against | counter | there | here | declared | as declared |\n"
+      "| variant | compared to | counter | from | to | expected | as expected |\n"
       "| :--- | :--- | :--- | ---: | ---: | :--- | :--- |\n"
       "| second | first | dram_read_bytes | 80 kB | 20 kB | decreases (2× or more) | yes: 4× |\n");
   CHECK_THAT(part("counters toy", {{"first", 1024, 100, "sizes", "cold", reading(8e4)},
@@ -368,16 +370,16 @@ TEST_CASE("The explanation equals that of explain and lists missing results", "[
              contains_text("- second: failed.\n"));
   // 8 kB at 1 TB/s take 8 ns.
   CHECK_THAT(part("explanation toy", {{"first", 1024, 100}, {"second", 1024, 0.001}}),
-             contains_text("- second: faster than its limit, which is no record.\n"));
+             contains_text("- second: excluded, because it is faster than its limit.\n"));
   CHECK_THAT(part("explanation toy", {{"first", 1024, 0.001}, {"second", 1024, 100}}),
-             contains_text("- second: first was faster than its limit, which is no record, at this "
+             contains_text("- second: first was faster than its limit and is excluded at this "
                            "problem.\n"));
   CHECK_THAT(part("explanation toy", {{"second", 1024, 100}}),
              contains_text("- second: first was not timed at this problem.\n"));
   CHECK_THAT(part("explanation toy", {{"first", 1024, 100, "base"}, {"second", 1024, 50, "sizes"}}),
              contains_text("- second is 2×"));
   CHECK_THAT(part("explanation toy variants=first", {{"first", 1024, 100}, {"first", 2048, 300}}),
-             contains_text("- none of these variants is compared to another.\n"));
+             contains_text("- none of these variants has a variant to compare to.\n"));
 }
 
 TEST_CASE("Without comparisons, headlines of the experiments are shown", "[lesson]") {
@@ -390,34 +392,34 @@ TEST_CASE("Without comparisons, headlines of the experiments are shown", "[lesso
         "0.0546 GB/s (n = 2048) and 0.0819 GB/s (n = 1024).\n");
   CHECK(part("explanation alone") == "- alone: not recorded.\n");
   CHECK(marker_mistake("explanation alone mode=cold") ==
-        "page.md:1: 'mode' is no option here: no variant of family 'alone' compares to another, "
-        "so that what is said is of whole experiments");
+        "page.md:1: option 'mode' is not allowed: no variant of family 'alone' has a compare_to, "
+        "so the part describes whole experiments");
 }
 
 TEST_CASE("Names that the registry lacks are errors with their place", "[lesson]") {
   CHECK(marker_mistake("explanation tyo") ==
-        "page.md:1: 'tyo' is no family; did you mean 'toy'? allowed: alone, toy");
-  CHECK_THAT(
-      marker_mistake("measurement toy problem=m=4"),
-      contains_text("page.md:1: problem: 'm' is no parameter of family 'toy'; allowed: n, share"));
+        "page.md:1: unknown family 'tyo'; did you mean 'toy'? allowed: alone, toy");
+  CHECK_THAT(marker_mistake("measurement toy problem=m=4"),
+             contains_text(
+                 "page.md:1: problem: unknown parameter 'm' of family 'toy'; allowed: n, share"));
   CHECK_THAT(marker_mistake("measurement toy problem=n=0"),
              contains_text("page.md:1: problem: n: 0 is out of range; allowed: 1 to 1048576"));
   CHECK(marker_mistake("measurement toy problem=n=") == "page.md:1: problem: expected n=VALUE");
   CHECK_THAT(marker_mistake("measurement toy problem=width=wid"),
              contains_text("did you mean 'wide'?"));
   CHECK_THAT(marker_mistake("measurement toy mode=hot"),
-             contains_text("page.md:1: 'hot' is no mode; allowed: cold, warm"));
+             contains_text("page.md:1: unknown mode 'hot'; allowed: cold, warm"));
   CHECK_THAT(marker_mistake("measurement toy variants=first,third"),
-             contains_text("page.md:1: variants: 'third' is no variant of family 'toy';"));
+             contains_text("page.md:1: unknown variant 'third' of family 'toy';"));
   CHECK_THAT(marker_mistake("sweep toy"),
              contains_text("page.md:1: 'sweep' needs axis=PARAMETER;"));
   CHECK_THAT(marker_mistake("sweep toy axis=m"),
-             contains_text("page.md:1: axis: 'm' is no parameter of family 'toy';"));
+             contains_text("page.md:1: axis: unknown parameter 'm' of family 'toy';"));
   CHECK_THAT(marker_mistake("sweep toy axis=n show=tiem"), contains_text("did you mean 'time'?"));
   CHECK(marker_mistake("sweep toy axis=n show=time,rate") ==
-        "page.md:1: show: more than one quantity needs one variant; variants= leaves 4");
+        "page.md:1: show: more than one quantity needs one variant; variants= selects 4");
   CHECK_THAT(marker_mistake("sweep toy axis=n variants=first around=tiles"),
-             contains_text("page.md:1: around: 'tiles' is no metric of family 'toy';"));
+             contains_text("page.md:1: around: unknown metric 'tiles' of family 'toy';"));
   CHECK_THAT(marker_mistake("sweep toy axis=n values=1,x"),
              contains_text("page.md:1: values: n: "));
 }

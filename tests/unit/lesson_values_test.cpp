@@ -116,14 +116,14 @@ TEST_CASE("a value may combine several rows") {
 
 TEST_CASE("an error in a value has page, line, found text and allowed texts") {
   CHECK(value_mistake("a/fast/* column=tflops") ==
-        "page.md:3: 'a/fast/*' names 2 of 4 rows of rows.csv; expected one");
+        "page.md:3: 'a/fast/*' matches 2 of 4 rows of rows.csv; expected one");
   CHECK(value_mistake("a/fats/n=1/cold column=tflops") ==
-        "page.md:3: 'a/fats/n=1/cold' names 0 of 4 rows of rows.csv; expected one; did you mean "
+        "page.md:3: 'a/fats/n=1/cold' matches 0 of 4 rows of rows.csv; expected one; did you mean "
         "'a/fast/n=1/cold'?");
   CHECK(value_mistake("b/* column=tflops take=max") ==
-        "page.md:3: 'b/*' names 0 of 4 rows of rows.csv; expected one or more");
+        "page.md:3: 'b/*' matches 0 of 4 rows of rows.csv; expected one or more");
   CHECK_THAT(value_mistake("a/slow/* column=tflop"),
-             contains_text("page.md:3: column: 'tflop' is no column of rows.csv; did you mean "
+             contains_text("page.md:3: column: unknown column 'tflop' of rows.csv; did you mean "
                            "'tflops'? allowed: key, "));
   CHECK(value_mistake("a/slow/*") == "page.md:3: expected column=COLUMN");
   CHECK(value_mistake("a/broken/* column=tflops") ==
@@ -139,11 +139,11 @@ TEST_CASE("an error in a value has page, line, found text and allowed texts") {
   CHECK_THAT(value_mistake("a/slow/* column=tflops take=mean"),
              contains_text("page.md:3: take=mean"));
   CHECK_THAT(value_mistake("a/slow/* column=tflops over=a/fast/n=1/* as=unit"),
-             contains_text("page.md:3: as=unit: a quotient has none; allowed: number"));
+             contains_text("page.md:3: as=unit is not allowed for a ratio; allowed: number"));
   CHECK(value_mistake("a/* take=count where=status") ==
         "page.md:3: where: expected COLUMN=GLOB instead of 'status'");
   CHECK_THAT(value_mistake("a/slow/* colum=tflops"),
-             contains_text("page.md:3: 'colum' is no option of 'value'"));
+             contains_text("page.md:3: unknown option 'colum' of 'value'"));
   CHECK(value_mistake("a/slow/* column=tflops file=absent.csv") ==
         "page.md:3: absent.csv: cannot be read");
 }
@@ -165,8 +165,8 @@ TEST_CASE("a list gives the values of the paragraph above, in order") {
         "page.md:5: the paragraph above has no '7'; expected the texts of its values, in their "
         "order");
   CHECK(page_mistake(values_below("From 7 to 7.\n", "7" + tflops)) ==
-        "page.md:3: '7' is more often in the paragraph above than in the list; expected a line for "
-        "each");
+        "page.md:3: '7' occurs more often in the paragraph above than in the list; expected one "
+        "line per occurrence");
   CHECK(page_mistake(values_below("From 7.\n", "7 is a/slow/*\n")) ==
         "page.md:3: '7 is a/slow/*' is not a value; expected 'TEXT = ROW …' or '-->'");
   CHECK_THAT(page_mistake("From 7.\n<!-- gpuexp: values\n7" + tflops),
@@ -226,7 +226,7 @@ TEST_CASE("declared tables list all declarations") {
     CHECK_THAT(declared("counters"), contains_text(fmt::format("| `{}` | ", counter.id)));
   CHECK_THAT(declared("config_keys"), contains_text("| `min_samples` | 20 | "));
   CHECK_THAT(page_mistake("<!-- gpuexp: declared column -->\n<!-- /gpuexp -->\n"),
-             contains_text("page.md:1: 'column' is no declared table; did you mean 'columns'? "
+             contains_text("page.md:1: unknown declared table 'column'; did you mean 'columns'? "
                            "allowed: columns, flags, counters, config_keys"));
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("the number of NVLinks must match the datasheet's rate", "[health]") {
   const Finding fewer = links_of(link, "NV16");
   CHECK(fewer.verdict == FindingVerdict::off);
   CHECK(fewer.found == "NV16");
-  CHECK(fewer.cost == "2 of 18 NVLinks are not active, and carry nothing");
+  CHECK(fewer.cost == "2 of 18 NVLinks are not active and carry no data");
 }
 
 TEST_CASE("a missing NVLink fails only if all GPUs of this kind have NVLink", "[health]") {

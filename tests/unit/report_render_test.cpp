@@ -114,19 +114,19 @@ configs/a b.json
 predictions from ceilings measured on NVIDIA H200
 
 ladder: matmul
-  k = 64 · cold · speed-up over naive · limit: fp32
-  variant    m = n      time  ± %  TFLOP/s  % of limit  speed-up                               reuse
-  naive       1024  4.300 ms  1.0     0.50        1.00      1.00 ▎                             1.000
-  smem_tile   1024  430.0 µs  1.0     4.99        9.99     10.00 ██▊                       a   4.500
-  naive       2048  34.40 ms  1.0     0.50        1.00      1.00 ▎                             1.000
-  smem_tile   2048  3.200 ms  1.0     5.37       10.74     10.75 ███                       ab  4.500
-  cublas      2048  400.0 µs  1.0    42.95       85.90     86.00 ████████████████████████      4.500
+  k = 64 · cold · speedup over naive · limit: fp32
+  variant    m = n      time  ± %  TFLOP/s  % of limit  speedup                                reuse
+  naive       1024  4.300 ms  1.0     0.50        1.00     1.00 ▎                              1.000
+  smem_tile   1024  430.0 µs  1.0     4.99        9.99    10.00 ██▉                        a   4.500
+  naive       2048  34.40 ms  1.0     0.50        1.00     1.00 ▎                              1.000
+  smem_tile   2048  3.200 ms  1.0     5.37       10.74    10.75 ███▏                       ab  4.500
+  cublas      2048  400.0 µs  1.0    42.95       85.90    86.00 █████████████████████████      4.500
   a,b         2048  incorrect: expected "1", got nan
   tensor×     2048  skipped: needs compute capability 9.0 or later
   warp        2048  failed: too many resources | launch.cu:1
   slow        2048  timeout
   last        2048  not_run: interrupted
-  a  few_samples: the wall cap came before min_samples (--set measure.max_seconds=10)
+  a  few_samples: max_seconds was reached before min_samples (--set measure.max_seconds=10)
   b  of_tomorrow
   → At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 400.0 µs; reuse 1 →
     4.5) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of
@@ -142,20 +142,20 @@ TEST_CASE("Terminal rendering in ASCII and a narrow terminal", "[report][termina
 predictions from ceilings measured on NVIDIA H200
 
 ladder: matmul
-  k = 64 | cold | speed-up over naive | limit: fp32
-  variant    m = n      time  +/- %  TFLOP/s  % of limit  speed-up
-  naive       1024  4.300 ms    1.0     0.50        1.00      1.00
-  smem_tile   1024  430.0 us    1.0     4.99        9.99     10.00  a
-  naive       2048  34.40 ms    1.0     0.50        1.00      1.00
-  smem_tile   2048  3.200 ms    1.0     5.37       10.74     10.75  ab
-  cublas      2048  400.0 us    1.0    42.95       85.90     86.00
+  k = 64 | cold | speedup over naive | limit: fp32
+  variant    m = n      time  +/- %  TFLOP/s  % of limit  speedup
+  naive       1024  4.300 ms    1.0     0.50        1.00     1.00
+  smem_tile   1024  430.0 us    1.0     4.99        9.99    10.00  a
+  naive       2048  34.40 ms    1.0     0.50        1.00     1.00
+  smem_tile   2048  3.200 ms    1.0     5.37       10.74    10.75  ab
+  cublas      2048  400.0 us    1.0    42.95       85.90    86.00
   a,b         2048  incorrect: expected "1", got nan
   tensorx     2048  skipped: needs compute capability 9.0 or
                     later
   warp        2048  failed: too many resources | launch.cu:1
   slow        2048  timeout
   last        2048  not_run: interrupted
-  a  few_samples: the wall cap came before min_samples
+  a  few_samples: max_seconds was reached before min_samples
      (--set measure.max_seconds=10)
   b  of_tomorrow
   Too wide to show here: reuse.
@@ -191,9 +191,9 @@ predictions from ceilings measured on NVIDIA H200
 
 ## ladder: matmul
 
-k = 64 · cold · speed-up over naive · limit: fp32
+k = 64 · cold · speedup over naive · limit: fp32
 
-| variant | m = n | time | ± % | TFLOP/s | % of limit | speed-up |  | reuse | status |
+| variant | m = n | time | ± % | TFLOP/s | % of limit | speedup |  | reuse | status |
 | :--- | ---: | ---: | ---: | ---: | ---: | ---: | :--- | ---: | :--- |
 | naive | 1024 | 4.300 ms | 1.0 | 0.50 | 1.00 | 1.00 |  | 1.000 | passed |
 | smem_tile | 1024 | 430.0 µs | 1.0 | 4.99 | 9.99 | 10.00 | a | 4.500 | passed |
@@ -206,7 +206,7 @@ k = 64 · cold · speed-up over naive · limit: fp32
 | slow | 2048 |  |  |  |  |  |  |  | timeout |
 | last | 2048 |  |  |  |  |  |  |  | not_run: interrupted |
 
-- a  few_samples: the wall cap came before min_samples (--set measure.max_seconds=10)
+- a  few_samples: max_seconds was reached before min_samples (--set measure.max_seconds=10)
 - b  of_tomorrow
 
 At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 400.0 µs; reuse 1 → 4.5) and reaches 86 % of the fp32 limit; the best of the others, smem_tile, reaches 12 % of cublas.
@@ -216,8 +216,8 @@ At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 40
 }
 
 TEST_CASE("An empty report is rendered", "[report][terminal][markdown]") {
-  CHECK(render_terminal(page_of(Report{}), {}) == "0 rows; the run ended before its end\n");
-  CHECK(render_markdown(page_of(Report{})) == "0 rows; the run ended before its end\n");
+  CHECK(render_terminal(page_of(Report{}), {}) == "0 rows; the run did not finish\n");
+  CHECK(render_markdown(page_of(Report{})) == "0 rows; the run did not finish\n");
 }
 
 TEST_CASE("A report without some columns is rendered", "[report][terminal]") {
@@ -263,7 +263,7 @@ TEST_CASE("Differences that samples cannot resolve are not claimed", "[report][h
 
 TEST_CASE("A row faster than its limit is left out", "[report][headline]") {
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 40, 107.5)}) ==
-        "naive takes 4.300 ms, 1 % of the fp32 limit. Left out, as no record: a row above the "
+        "naive takes 4.300 ms, 1 % of the fp32 limit. Excluded: a row above the "
         "limit.");
 }
 
@@ -280,16 +280,16 @@ TEST_CASE("A sweep without steps is described by its range", "[report][headline]
         "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5).");
   CHECK(headline({swept_row(1, 10), swept_row(2, 20), swept_row(3, 300), swept_row(4, 40),
                   swept_row(5, 50)}) ==
-        "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5). Left out, as no record: "
+        "Throughput is between 10 TFLOP/s (n = 1) and 50 TFLOP/s (n = 5). Excluded: "
         "a row above the limit.");
   CHECK(headline({swept_row(1, 50), swept_row(2, 50), swept_row(3, 50.2), swept_row(4, 50),
-                  swept_row(5, 50)}) == "Throughput hardly depends on n.");
+                  swept_row(5, 50)}) == "Throughput is nearly independent of n.");
 }
 
 TEST_CASE("A step within the noise is ignored", "[report][headline]") {
   CHECK(headline({swept_row(1, 100, 1, 0.5), swept_row(2, 80, 1, 0.5), swept_row(3, 100, 1, 0.5),
                   swept_row(4, 80, 1, 0.5), swept_row(5, 100, 1, 0.5)}) ==
-        "Throughput hardly depends on n.");
+        "Throughput is nearly independent of n.");
 }
 
 TEST_CASE("If times do not differ, the headline may compare a share", "[report][headline]") {

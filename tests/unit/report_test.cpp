@@ -283,7 +283,7 @@ TEST_CASE("Invalid reports are rejected with file and place", "[report][json][er
               version));
   }
   CHECK(error_of(with("\"schema_version\": 3", "\"schema_version\": \"1\"")) ==
-        "r.json: schema_version: expected an integer of 64 bits, found \"1\"");
+        "r.json: schema_version: expected a 64-bit integer, found \"1\"");
   CHECK(error_of(with("\"complete\": false", "\"complete\": 1")) ==
         "r.json: complete: expected true or false, found 1");
   CHECK(error_of(with("\"real\"", "\"float\"")) ==
@@ -294,11 +294,11 @@ TEST_CASE("Invalid reports are rejected with file and place", "[report][json][er
   CHECK(error_of(with("\"samples_us\":[]", "\"samples_us\":[1,null]")) ==
         "r.json: rows[0].samples_us[1]: expected a number, found null");
   CHECK(error_of(with("\"name\":\"x\"", "\"name\":\"samples_us\"")) ==
-        "r.json: columns[0]: no column can be called 'samples_us'");
+        "r.json: columns[0]: the column name 'samples_us' is reserved");
   CHECK(error_of(with("\"argv\": []", "\"argv\": [[]]")) ==
         "r.json: provenance.argv[0]: expected a text, found array");
   CHECK(error_of(with("\"sm_count\": null", "\"sm_count\": 1.5")) ==
-        "r.json: provenance.device.sm_count: expected an integer of 64 bits, found 1.5");
+        "r.json: provenance.device.sm_count: expected a 64-bit integer, found 1.5");
   const auto with_ceilings = [](const std::string& ceilings) {
     return with("\"argv\": []", "\"argv\": [], \"ceilings\": " + ceilings);
   };
@@ -320,7 +320,7 @@ TEST_CASE("Invalid reports are rejected with file and place", "[report][json][er
   CHECK(error_of(with("\"settings\": {}", "\"settings\": {\"a b\": true}")) ==
         "r.json: provenance.settings.a b: expected a number, a text or null, found true");
   CHECK(error_of(with("\"settings\": {}", "\"settings\": {\"a\": 9223372036854775808}")) ==
-        "r.json: provenance.settings.a: expected an integer of 64 bits, found "
+        "r.json: provenance.settings.a: expected a 64-bit integer, found "
         "9223372036854775808");
   CHECK_THAT(error_of(to_json(one_field_report(1.5, kReal)) + std::string(1, '\0')),
              contains_text("not a report: expected nothing after the value, found byte 0x00"));

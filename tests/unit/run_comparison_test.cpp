@@ -30,7 +30,7 @@ TEST_CASE("a difference in time but not in cycles is not a difference of the pro
   };
   const ComparedRow throttled = only_row(at(1800, kTen), at(1500, kTwelve));
   CHECK(throttled.outcome == Outcome::inconclusive);
-  CHECK(throttled.reason == "in time and not in cycles: the SM clock of B is 0.833 of A's");
+  CHECK(throttled.reason == "different in time but not in cycles: SM clock B/A 0.833");
   CHECK(only_row(at(1500, kTwelve), at(1800, kTen)).outcome == Outcome::inconclusive);
   CHECK(only_row(at(1800, kTen), at(1790, kTwelve)).outcome == Outcome::slower);
   CHECK(only_row(at(1800, kTwelve), at(1790, kTen)).outcome == Outcome::faster);
@@ -58,7 +58,7 @@ TEST_CASE("a difference between empty kernels is not a difference of the program
   CHECK(partly.outcome == Outcome::same);
   const ComparedRow opposed = only_row(with_floor(3.1, kTen), with_floor(2.5, ten_and_a_half));
   CHECK(opposed.outcome == Outcome::inconclusive);
-  CHECK(opposed.reason == "empty kernels of the two runs are 0.600 us apart, too");
+  CHECK(opposed.reason == "empty kernels of the two runs also differ by 0.600 us");
   CHECK(only_row(with_floor(2.5, kTen), with_floor(2.9, kTen)).outcome == Outcome::same);
   CHECK(only_row(with_floor(2.5, kTen), with_floor(2.55, ten_and_a_half)).outcome ==
         Outcome::slower);
@@ -82,7 +82,7 @@ TEST_CASE("each kernel of a launch adds the difference between empty kernels", "
   // Neither slower nor the same, with the reason.
   const ComparedRow partly = only_row(row(2.6, 10, kTen), row(2.5, 10, Samples(20, 10.3)));
   CHECK(partly.outcome == Outcome::inconclusive);
-  CHECK(partly.reason == "10 empty kernels of the two runs are 1.000 us apart, too");
+  CHECK(partly.reason == "10 empty kernels of the two runs also differ by 1.000 us");
   // A larger slowdown remains one.
   CHECK(only_row(row(2.5, 10, kTen), row(2.6, 10, kTwelve)).outcome == Outcome::slower);
 }
@@ -136,8 +136,8 @@ TEST_CASE("rows that cannot be compared are inconclusive, with the reason", "[co
   CHECK(reason({10, 10, 10}, kTen) == "3 samples in A, 6 are needed");
   CHECK(reason({10}, kTen) == "1 sample in A, 6 are needed");
   CHECK(reason(Samples(20, kNotANumber), kTen) == "statistics of a sample that is not finite in A");
-  CHECK(reason(kTen, Samples(20, 0.0)) == "times in B are not above a tick of the clock");
-  CHECK(reason(Samples(20, -1.0), kTen) == "times in A are not above a tick of the clock");
+  CHECK(reason(kTen, Samples(20, 0.0)) == "times in B are not above the timer resolution");
+  CHECK(reason(Samples(20, -1.0), kTen) == "times in A are not above the timer resolution");
 }
 
 TEST_CASE("an interval across a limit is inconclusive", "[compare]") {
@@ -146,7 +146,7 @@ TEST_CASE("an interval across a limit is inconclusive", "[compare]") {
     wide[i] = 11.0;
   const ComparedRow row = only_row({"e/x", kTen}, {"e/x", wide});
   CHECK(row.outcome == Outcome::inconclusive);
-  CHECK(row.reason == "the interval reaches past the minimum effect");
+  CHECK(row.reason == "the interval includes the minimum effect");
 }
 
 TEST_CASE("a duplicate key cannot be matched", "[compare]") {
@@ -154,7 +154,7 @@ TEST_CASE("a duplicate key cannot be matched", "[compare]") {
                                        run_report({{"e/x", kTen}}), {0.02, 0});
   REQUIRE(c.rows.size() == 1);
   CHECK(c.rows.front().outcome == Outcome::inconclusive);
-  CHECK(c.rows.front().reason == "the key stands in 2 rows of A and 1 of B");
+  CHECK(c.rows.front().reason == "the key is in 2 rows of A and 1 of B");
 }
 
 TEST_CASE("the minimum effect refers to the faster side, and a tick widens the interval",
@@ -204,8 +204,8 @@ TEST_CASE("each differing circumstance has a line", "[compare]") {
   b.device.uuid = "GPU-2";
   b.device.driver_version = "580";
   CHECK(differences(a, b) ==
-        std::vector<std::string>{"another GPU of this kind: GPU-1 → GPU-2", "driver: unknown → 580",
-                                 "toolkit: 13.0.88 → 13.1.0",
+        std::vector<std::string>{"another GPU of this model: GPU-1 → GPU-2",
+                                 "driver: unknown → 580", "toolkit: 13.0.88 → 13.1.0",
                                  "commit: 0123456789ab → fedcba987654 with local changes",
                                  "seed: 7 → 8", "settings: x.max_samples 100 → 200"});
 }

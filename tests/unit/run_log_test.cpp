@@ -262,11 +262,10 @@ TEST_CASE("invalid logs are rejected with their line") {
   CHECK_THAT(error_of(head + "[0,0]\n"), contains_text("x:2: "));
   CHECK_THAT(error_of(head + "nonsense\n"), contains_text("x:2:1: not a line of a log"));
   CHECK_THAT(error_of(head + "{\"row\":0,\"fields\":[null]}\n"), contains_text("1 fields for"));
-  CHECK_THAT(error_of(head + "[0,0,1.0]\n"), contains_text("cell 0 has lines and no row"));
+  CHECK_THAT(error_of(head + "[0,0,1.0]\n"), contains_text("cell 0 has lines but no row"));
   for (const int version : {1, 99}) {
-    CHECK_THAT(
-        error_of(fmt::format("{{\"gpuexp_log\":{}}}\n", version)),
-        contains_text(fmt::format("version {} of the log; this gpuexp reads version 2", version)));
+    CHECK_THAT(error_of(fmt::format("{{\"gpuexp_log\":{}}}\n", version)),
+               contains_text(fmt::format("log version {}; this gpuexp reads version 2", version)));
   }
   CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"), contains_text("x:2: [1]: expected an integer"));
   CHECK_THAT(error_of(head + std::string(100'000, '[') + "\n"), contains_text("x:2:65: "));

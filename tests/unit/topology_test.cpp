@@ -20,8 +20,8 @@ TEST_CASE("switched links are shown with number and version") {
         "        GPU0  GPU1  NUMA  PCIe\n"
         "  GPU0  X     NV18  0     gen 5 x16\n"
         "  GPU1  NV18  X     1     gen 5 x16\n"
-        "  NV#: so many active links; NVLink 4.0 through switches\n"
-        "  peer access between all of them\n");
+        "  NV#: number of active links; NVLink 4.0 through switches\n"
+        "  peer access between all GPUs\n");
 }
 
 TEST_CASE("GPUs without NVLink are shown with their PCI Express path") {
@@ -42,15 +42,15 @@ TEST_CASE("unknown properties are shown as unknown") {
         "        GPU0  GPU1  NUMA  PCIe\n"
         "  GPU0  X     ?     -     ?\n"
         "  GPU1  ?     X     1     gen 5 x16\n"
-        "  ?: the driver does not say\n");
+        "  ?: unknown to the driver\n");
 }
 
 TEST_CASE("direct links differ from switched ones") {
   CHECK_THAT(topology_text(of_two({4, false, "3.0", PciePath::pix, true, true})),
-             Catch::Contains("NVLink 3.0, straight"));
+             Catch::Contains("NVLink 3.0, direct"));
   CHECK_THAT(
       topology_text(of_two({4, false, {}, PciePath::pix, {}, {}})),
-      Catch::Contains("so many active links; NVLink, straight") && !Catch::Contains("peer access"));
+      Catch::Contains("number of active links; NVLink, direct") && !Catch::Contains("peer access"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST_CASE("A page loads no other file and names its style and script by hash", "
 TEST_CASE("JSON of a view has columns, and notes instead of numbers for failed rows", "[viewer]") {
   ExperimentView view;
   view.title = "e<1>";
-  view.columns = {{"variant", false}, {"time (µs)", true}, {"speed-up", true}};
+  view.columns = {{"variant", false}, {"time (µs)", true}, {"speedup", true}};
   view.first_number = 1;
   view.rows = {{{"a<b>", "1.5", "2"}, "", "", 0, "key/a"},
                {{"c", "7", "9"}, "failed", "failed: \"why\"", 0, "key/c"}};
@@ -85,7 +85,7 @@ TEST_CASE("JSON of a view has columns, and notes instead of numbers for failed r
   CHECK(json.at("columns").dump() ==
         "[{\"heading\":\"variant\",\"number\":false,\"cells\":[\"a<b>\",\"c\"]},"
         "{\"heading\":\"time (µs)\",\"number\":true,\"cells\":[\"1.5\",\"\"]},"
-        "{\"heading\":\"speed-up\",\"number\":true,\"cells\":[\"2\",\"\"]}]");
+        "{\"heading\":\"speedup\",\"number\":true,\"cells\":[\"2\",\"\"]}]");
   CHECK(json.at("first_number").get<int>() == 1);
   CHECK(json.at("notes").dump() == "[[1,\"failed\",\"failed: \\\"why\\\"\"]]");
   CHECK(json.at("keys").dump() == "[\"key/a\",\"key/c\"]");

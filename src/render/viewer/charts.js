@@ -1,8 +1,8 @@
-// One chart, which Chart.js draws, with its zoom.
+// One chart, drawn by Chart.js, with its zoom.
 
-const SERIES_COLOURS = 8; // --s0 to --s7 of the style
+const SERIES_COLOURS = 8; // --s0 to --s7 in style.css
 const DASHES = [[], [7, 3], [2, 3], [8, 3, 2, 3]];
-const WIDE_RANGE = 30; // numbers that differ by more than this factor get a logarithmic axis
+const WIDE_RANGE = 30; // an axis is logarithmic if numbers differ by more than this factor
 const HAS_CHARTS = typeof Chart !== "undefined";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
@@ -19,7 +19,7 @@ function binaryText(value) {
   return String(Number.isInteger(value) ? value : Number(value.toPrecision(4)));
 }
 
-// Powers of two; or 1, 2 and 5 times powers of ten, only the powers where that is too many.
+// Powers of two; or 1, 2 and 5 times powers of ten, or only powers of ten if these are too many.
 function logTicks(low, high, isBinary, most = 7) {
   const ticks = [];
   const base = isBinary ? 2 : 10;
@@ -31,15 +31,15 @@ function logTicks(low, high, isBinary, most = 7) {
   return shown.filter((_, i) => i % step === 0);
 }
 
-// Sizes that grow by factors, or span very many.
+// Whether values grow by factors or have a wide range.
 function growsByFactors(values) {
   const sorted = [...new Set(values)].sort((a, b) => a - b);
   if (sorted.length < 3 || !(sorted[0] > 0) || sorted.at(-1) / sorted[0] < 8) return false;
   return sorted.at(-1) / sorted[0] >= 200 || sorted.every((value, i) => i === 0 || value / sorted[i - 1] >= 1.2);
 }
 
-// A number at the beginning of a cell, without "<" and "+"; times with a unit in µs; null where there is none. Scales cannot
-// be computed at the ends of the range of numbers.
+// The number at the start of a cell, without "<" and "+"; times with a unit in µs; null if there is none. Numbers are
+// limited to ±1e300, because scales overflow near the ends of the range of doubles.
 function numberOf(cell) {
   const match = /^[<+]?(-?\d[\d.]*(?:e[+-]?\d+)?) ?(ns|µs|ms|s)?(?![^\s–])/.exec(cell);
   const number = match && parseFloat(match[1]) * ({ns: 1e-3, ms: 1e3, s: 1e6}[match[2]] ?? 1);
@@ -58,7 +58,7 @@ const drawnWhenSeen = new IntersectionObserver((entries) => {
 class Panel {
   constructor(spec) {
     Object.assign(this, {spec, zoom: {}, chart: null, drag: null});
-    if (spec.kind !== "bars") for (const set of spec.sets) set.points.sort((a, b) => a.x - b.x); // Chart.js takes them as sorted
+    if (spec.kind !== "bars") for (const set of spec.sets) set.points.sort((a, b) => a.x - b.x); // Chart.js requires sorted points
     this.canvas = el("canvas");
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", `${spec.y.label || spec.x.label} over ${spec.y.label ? spec.x.label : "variants"}`);
@@ -133,11 +133,11 @@ class Panel {
     return `${name}: ${shortNumber(value)}${interval}${this.isBars ? "" : ` at ${binaryText(raw.x)}`}`;
   }
 
-  // Whiskers of 95 % intervals, numbers at the ends of bars, the reference, and the rectangle of a zoom.
+  // Draws whiskers of 95 % intervals, numbers at the ends of bars, the reference, and the zoom rectangle.
   drawMarks(chart) {
     const {ctx, chartArea: area, scales} = chart;
     const valueScale = this.isBars ? scales.x : scales.y;
-    // From one value at a place across the values' axis to another.
+    // Draws a line between two values at a position on the other axis.
     const stroke = (style, dash, value, across, toValue, toAcross) => {
       ctx.strokeStyle = style;
       ctx.setLineDash(dash);
@@ -166,14 +166,14 @@ class Panel {
       ctx.fillStyle = colour("soft");
       ctx.fillText(shortNumber(point.x), Math.max(element.x, isDrawn ? high : 0) + 7, element.y);
     }));
-    let last = -Infinity; // names of measured roofs, from the highest down, as far as there is room
+    let last = -Infinity; // names measured roofs from the highest down, while there is room
     for (const set of this.spec.sets.filter((of) => of.roof && !of.dash.length).sort((a, b) => b.points.at(-1).y - a.points.at(-1).y)) {
       const y = scales.y.getPixelForValue(set.points.at(-1).y) + 8;
       if (y - last < 13) continue;
       last = y;
       ctx.textAlign = "right";
       const width = ctx.measureText(set.label).width;
-      ctx.fillStyle = colour("paper"); // lines and points that cross the name are paler there
+      ctx.fillStyle = colour("paper"); // dims lines and points below the name
       ctx.globalAlpha = 0.7;
       ctx.fillRect(area.right - 6 - width, y - 7, width + 4, 14);
       ctx.globalAlpha = 1;
@@ -189,7 +189,7 @@ class Panel {
     ctx.restore();
   }
 
-  // Drag or Ctrl + wheel zooms, a double-click shows everything again. The wheel alone scrolls the page.
+  // Drag or Ctrl + wheel zooms, a double-click resets. The wheel without Ctrl scrolls the page.
   listen() {
     const place = (event) => ({x: event.offsetX, y: event.offsetY});
     this.canvas.addEventListener("pointerdown", (event) => {

@@ -1,8 +1,8 @@
-// Which charts a table has, and their controls.
+// The charts of a table and their controls.
 
-// ---- what a table's charts can show
+// ---- quantities of a table
 
-// {label, values, low, high, reference} of each column of numbers that two rows have.
+// {label, values, low, high, reference} of each column with numbers in at least two rows.
 function quantitiesOf(view) {
   const scaled = (values, shares, inverse) =>
     shares && values.map((value, i) => (shares[i] ? (inverse ? value / shares[i] : value * shares[i]) : null));
@@ -20,9 +20,9 @@ function quantitiesOf(view) {
       quantity.values = values.map((value, i) => (above.has(i) ? null : value));
       Object.assign(quantity, {low: scaled(values, view.time_high, true), high: scaled(values, view.time_low, true)});
     }
-    if (["speed-up", "B/A", "ratio", "mean", "median ratio"].includes(column.heading)) quantity.reference = 1;
-    if (column.heading === "speed-up") {
-      const label = view.baseline ? `speed-up over ${view.baseline}` : column.heading;
+    if (["speedup", "B/A", "ratio", "mean", "median ratio"].includes(column.heading)) quantity.reference = 1;
+    if (column.heading === "speedup") {
+      const label = view.baseline ? `speedup over ${view.baseline}` : column.heading;
       Object.assign(quantity, {label, low: scaled(values, view.speedup_low), high: scaled(values, view.speedup_high)});
     }
     const interval = view.columns[c + 1];
@@ -31,7 +31,7 @@ function quantitiesOf(view) {
       quantity.high = interval.cells.map((cell) => numberOf(cell.split("–")[1] ?? ""));
     }
     quantities.push(quantity);
-    if (column.heading === "speed-up" && view.baseline) {
+    if (column.heading === "speedup" && view.baseline) {
       const inverse = (list) => list?.map((value) => (value ? 1 / value : null));
       quantities.push({label: `time over that of ${view.baseline}`, reference: 1, values: inverse(values),
                        low: inverse(quantity.high), high: inverse(quantity.low)});
@@ -40,13 +40,13 @@ function quantitiesOf(view) {
   return quantities;
 }
 
-// The number that the family's declared figure is about, else the rate that limits most rows, else a time.
+// The quantity of the family's declared figure, else the rate that limits most rows, else a time.
 function defaultQuantity(view, quantities) {
   const kind = view.figure?.kind;
   const rates = ["TFLOP/s", "useful GB/s"];
   const limits = view.columns.find((column) => column.heading === "limit by")?.cells ?? [];
   if (2 * limits.filter((cell) => cell === "dram").length > limits.length) rates.reverse();
-  const ofKind = {share_of_copy: "speed-up", relative_times: "time over", working_sets: "step_cycles"};
+  const ofKind = {share_of_copy: "speedup", relative_times: "time over", working_sets: "step_cycles"};
   const ofTimes = ["kept_sets", "per_item", "row_pitch", "swept_times", "time_against_memory", "timelines", "times_by_type",
                    "vocab_padding"];
   const first = ofKind[kind] ?? (ofTimes.includes(kind) ? "time (" : rates[0]);
@@ -55,8 +55,8 @@ function defaultQuantity(view, quantities) {
   return found ?? 0;
 }
 
-// The declared axis, else the parameter with the most values; null where the figure is one of bars. In place of bars, a
-// parameter that has more values than there are variants: the experiment asks about it.
+// The declared axis, else the parameter with the most values; null for bars. If a parameter has more values than there are
+// variants, it replaces bars, because the experiment is about it.
 function defaultAxis(view, axes) {
   const count = (column) => new Set(column.cells).size;
   const barKinds = ["ladder", "share_of_copy", "times_by_type", "metrics_by_type", "row_pitch", "error_against_speed", "vocab_padding"];
@@ -78,7 +78,7 @@ function rangeOf(quantity, rows, log, isBars) {
   return high > low ? [low, high] : [low - 1, high + 1];
 }
 
-// The range of places along an axis, with room for the dots at its ends.
+// The range of an axis, with room for dots at its ends.
 function withMargin(values, log) {
   const [low, high] = extent(values);
   const margin = log ? (high / low) ** 0.03 : 0.03 * (high - low);
@@ -87,7 +87,7 @@ function withMargin(values, log) {
 
 const isWide = (range) => range[0] > 0 && range[1] / range[0] > WIDE_RANGE;
 
-// "tile, k = 64, cold": what the columns say of a row.
+// The label of a row from its columns: "tile, k = 64, cold".
 function nameOf(columns, row) {
   const isPlain = (column) => ["variant", "mode", "GPU"].includes(column.heading);
   const known = columns.filter((column) => column.cells[row]);
@@ -168,7 +168,7 @@ class Figure {
       if (!places.has(place)) places.set(place, []);
       places.get(place).push(i);
     }
-    // Problems of one bar each stand in one chart.
+    // Problems with one bar each share a chart.
     const areSingle = places.size > 1 && [...places.values()].every((of) => of.length === 1);
     const groups = areSingle ? [["", rows]] : [...places];
     const logX = this.logY ?? isWide(rangeOf(quantity, rows, true, true));

@@ -1,6 +1,6 @@
-// The summary of a report: what its experiments come to, the rows that did not pass, and two charts of all rows.
+// The summary of a report: a table of experiments, the rows that did not pass, and two charts of all rows.
 
-// In tables of the summary the first cell of a row links to what the row is about.
+// In tables of the summary, the first cell of a row links to its experiment or row.
 function summaryTable(title, heads, rows, targets) {
   const columns = heads.map(([heading, number], c) => ({heading, number: Boolean(number), cells: rows.map((row) => String(row[c]))}));
   return article({title, columns, targets, isSummary: true}, "s-" + title.toLowerCase().replaceAll(" ", "-"));
@@ -18,9 +18,9 @@ function errorsOf(views) {
   return {count: errors.length, median: 100 * Math.expm1(median), within};
 }
 
-// The row with the largest speed-up, if it is 2 % or more. A row above its limit is no record.
+// The row with the largest speedup, if it is at least 2 %. Rows above their limit are excluded.
 function bestRow(view) {
-  const column = columnOf(view, "speed-up");
+  const column = columnOf(view, "speedup");
   const values = column ? numbersOf(column) : [];
   const above = new Set(view.above_limit);
   const isCandidate = (row) => values[row] >= 1.02 && !above.has(row);
@@ -32,15 +32,15 @@ function overviewCells(view) {
   const errors = errorsOf([view]);
   const place = best === null ? "" : placeOf(view, best);
   return [view.name, view.families.join(", "), countOf(view), countOf(view) - Object.keys(view.notes).length,
-          best === null ? "" : columnOf(view, "speed-up").cells[best],
+          best === null ? "" : columnOf(view, "speedup").cells[best],
           best === null ? "" : `${view.columns[0].cells[best]} over ${view.baseline}${place ? " at " + place : ""}`,
           errors.count > 0 ? errors.median.toFixed(1) : ""];
 }
 
 function overview() {
-  const heads = [["experiment"], ["family"], ["rows", true], ["passed", true], ["speed-up", true], ["of"], ["off %", true]];
+  const heads = [["experiment"], ["family"], ["rows", true], ["passed", true], ["speedup", true], ["variant"], ["off %", true]];
   return [summaryTable("Experiments", heads, data.experiments.map(overviewCells), data.experiments.map((view) => view.id)),
-          el("p.where", "speed-up: the largest over the baseline, if it is 2 % or more; off %: median error of predicted times")];
+          el("p.where", "speedup: largest speedup over the baseline, if at least 2 %; off %: median error of predicted times")];
 }
 
 function lostRows() {
@@ -51,12 +51,12 @@ function lostRows() {
                       rows.map((row) => row.cells), rows.map((row) => row.key));
 }
 
-// By words as well as by colours.
+// Statuses have words in addition to colours.
 function verdicts() {
   const kinds = {passed: "good", sampled: "good", incorrect: "bad", failed: "bad", timeout: "bad"};
   return el("ul.verdicts", el("li", `${data.rows} ${data.rows === 1 ? "row" : "rows"}`),
             data.statuses.map(([status, count]) => el("li." + (kinds[status] ?? "open"), `${count} ${status}`)),
-            !data.complete && el("li.bad", "the run ended before its end"));
+            !data.complete && el("li.bad", "the run did not finish"));
 }
 
 function cards() {
@@ -82,8 +82,8 @@ function predictions() {
   const source = data.provenance.ceilings?.source;
   const spec = HAS_CHARTS && predictionSpec(data.experiments);
   return [el("h3", "Prediction and measurement"),
-          el("p", `Of ${errors.count} rows, ${errors.within(10)} were predicted within 10 % and ${errors.within(25)} within 25 %; ` +
-                  `half are off by ${Number(errors.median.toPrecision(2))} % or less.${source ? ` Predictions rest on ${source}.` : ""}`),
+          el("p", `${errors.count} rows: ${errors.within(10)} are predicted within 10 % and ${errors.within(25)} within 25 %; ` +
+                  `the median error is ${Number(errors.median.toPrecision(2))} %.${source ? ` Predictions use ${source}.` : ""}`),
           spec && new Panel(spec).element];
 }
 
@@ -97,7 +97,7 @@ function summaryOfReport() {
 
 // ---- charts of all rows
 
-// Operations per byte of device memory against the rate, below the roofs that the report's ceilings make.
+// Rate over operations per byte of device memory, with roofs from the report's ceilings.
 function rooflineOf(views) {
   const ceilings = data.provenance?.ceilings?.values ?? {};
   const sets = [];
@@ -131,7 +131,7 @@ function rooflineOf(views) {
   return {kind: "points", sets: [...sets, ...lines],
           x: {label: "operations per byte of device memory", log: true, range: [low, high]},
           y: {label: "TFLOP/s", log: true, range: withMargin(ys, true)},
-          caption: `Bytes are ${from || "declared"}. Solid roofs are measured ceilings, dashed roofs are the datasheet's.`};
+          caption: `Bytes are ${from || "declared"}. Solid roofs are measured ceilings, dashed roofs datasheet values.`};
 }
 
 function predictionSpec(views) {
@@ -149,6 +149,6 @@ function predictionSpec(views) {
   const range = (values) => withMargin(values, true);
   return {kind: "points", reference: 1, sets: [{name: "", colour: 0, points}],
           x: {label: "measured time (µs)", log: true, range: range(points.map((point) => point.x))},
-          y: {label: "predicted over measured time", log: true, range: range([0.5, 2, ...points.map((point) => point.y)])},
-          caption: "One dot per row: on the line the prediction is right, below it the predicted time is too short."};
+          y: {label: "predicted / measured time", log: true, range: range([0.5, 2, ...points.map((point) => point.y)])},
+          caption: "One dot per row. On the line, the prediction equals the measured time; below it, the prediction is too short."};
 }

@@ -1,10 +1,10 @@
-// Draws the page from the JSON in #data. Texts of the results become text nodes, never markup.
+// Draws the page from the JSON in #data. Texts become text nodes, never markup.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const tables = new Map(); // by the id of the view
 const places = new Map(); // from a row's key to its table and index
 
-// el("p.where", "text", node, …): an element with its classes; children that are empty or null are left out.
+// el("p.where", "text", node, …): an element with classes; empty and null children are left out.
 function el(name, ...children) {
   const [tag, ...classes] = name.split(".");
   const element = document.createElement(tag);
@@ -18,7 +18,7 @@ const list = (name, texts) => texts?.length > 0 && el(name, texts.map((text) => 
 
 // ---- tables
 
-// Rows per table that are in the document at one time: all of a report of usual size.
+// Maximum number of rows of a table that are in the document at the same time.
 let rowsPerPage = Infinity;
 
 class Table {
@@ -113,7 +113,7 @@ class Table {
     return line;
   }
 
-  // The first cell links to the row itself; in tables of the summary, to what the row is about.
+  // The first cell links to the row itself; in tables of the summary, to its target.
   cell(column, row, c) {
     const text = column.cells[row];
     if (c > 0) return text;
@@ -154,7 +154,7 @@ function showTarget() {
 
 // ---- sections
 
-// Notes come as [row, status, note] and are kept by their rows.
+// Notes arrive as [row, status, note] and are stored by row.
 function prepare(view, id) {
   view.id = id;
   if (!view.notes || Array.isArray(view.notes)) view.notes = Object.fromEntries((view.notes ?? []).map(([row, ...note]) => [row, note]));
@@ -181,7 +181,7 @@ function summary() {
   return section(
     "summary", "Summary", data.head?.map((text) => el("p.where", text)), data.summary?.split("\n").map((text) => el("p", text)),
     data.provenance && summaryOfReport(),
-    !HAS_CHARTS && el("p.where", "This page has no charts: the program that made it was built without Chart.js " +
+    !HAS_CHARTS && el("p.where", "This page has no charts: gpuexp was built without Chart.js " +
                                  "(Debian's package libjs-chart.js)."));
 }
 
@@ -203,11 +203,11 @@ function sourceOf(variant) {
     if (details.childElementCount > 1) return;
     details.append(
       el("p", source.architecture
-        ? `Left of a line: its number, and the number of machine instructions (compute capability ${source.architecture}) that ` +
-          "the compiler made of it and of what it inlined there. Each is counted once, however often it runs."
-        : "Machine code of this variant is not known here."),
+        ? `Left of a line: its number, and its number of machine instructions (compute capability ${source.architecture}), ` +
+          "including code inlined there. Each instruction is counted once, regardless of how often it runs."
+        : "No machine code is available for this variant."),
       ...source.parts.filter((part) => part.lines.length > 0).flatMap((part) => [
-        part === source.parts[0] ? "" : el("p.where", `Lines of ${part.file || "unknown files"} that its kernels are made of`),
+        part === source.parts[0] ? "" : el("p.where", `Lines of ${part.file || "unknown files"} in its kernels`),
         Object.assign(el("div.scroll", listing(part)), {tabIndex: 0, role: "region", ariaLabel: `source of ${variant.id}`})]));
   });
   return details;
@@ -221,11 +221,11 @@ function variants() {
   return section("variants", "Variants", data.sources_note && el("p.where", data.sources_note), data.families.map(family));
 }
 
-// ---- provenance, as results.json has it
+// ---- provenance, as in results.json
 
 const LABELS = {
   git_commit: "commit", git_dirty: "local changes", utc: "started", path: "config", sha256: "config's SHA-256", argv: "command",
-  gpuexp_version: "gpuexp", name: "GPU", sm_count: "SMs", sm_clock_mhz: "SM clock at the start", sm_clock_max_mhz: "highest SM clock",
+  gpuexp_version: "gpuexp", name: "GPU", sm_count: "SMs", sm_clock_mhz: "SM clock at the start", sm_clock_max_mhz: "maximum SM clock",
   temperature_c: "temperature at the start", memory_total_bytes: "memory", memory_free_bytes: "free memory at the start",
   memory_bytes_per_s: "theoretical bandwidth", process_numa_nodes: "NUMA nodes of the process", pcie_width: "PCIe lanes", gpu_uuid: "UUID"};
 const UNITS = {mhz: "MHz", w: "W", c: "°C"};
@@ -252,7 +252,7 @@ function facts(object) {
   return el("div.scroll.whole", el("table.facts", el("tbody", rows)));
 }
 
-// Objects as the rows of a table, with the members that any of them has.
+// A table with one row per object and a column for each member of any object.
 function records(title, objects) {
   if (!objects?.length) return null;
   const members = [...new Set(objects.flatMap(Object.keys))];
@@ -266,9 +266,9 @@ function provenance() {
   const settingsUsed = Object.entries(settings ?? {}).map(([setting, value]) => ({setting, value}));
   return section(
     "provenance", "Provenance", el("h3", "Run"), facts({...run, path: config?.path, sha256: config?.sha256}),
-    records("Runs that were merged", parts), el("h3", "GPU"), facts(device), records("Ranks of problems that span GPUs", ranks),
+    records("Merged runs", parts), el("h3", "GPU"), facts(device), records("Ranks of problems that span GPUs", ranks),
     ceilings && [records("Ceilings", Object.entries(ceilings.values).map(([id, of]) => ({ceiling: id, ...of}))), el("p", ceilings.source)],
-    settingsUsed.length > 0 && details("Settings that were in force", records("Settings", settingsUsed)),
+    settingsUsed.length > 0 && details("Settings in force", records("Settings", settingsUsed)),
     config?.text && details("The config", el("div.scroll", el("pre", config.text))));
 }
 
@@ -293,7 +293,7 @@ function show() {
 const panels = () => [...document.querySelectorAll(".chart")].map((box) => box.panel);
 addEventListener("hashchange", showTarget);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels().forEach((panel) => panel.redraw()));
-// Paper has light colours and every chart.
+// Printing uses light colours and draws every chart.
 addEventListener("beforeprint", () => {
   document.documentElement.classList.add("paper");
   panels().forEach((panel) => { panel.discard(); panel.draw(); });
