@@ -52,14 +52,14 @@ void add_intervals(Json& json, const ExperimentResults& e) {
 }
 
 // The axis is named by the heading of its column in row_labels().
-Json json_of_figure(const ExperimentResults& e, const Figure& figure) {
-  Json json = {{"kind", figure.kind}};
-  if (figure.axes.empty()) return json;
-  const ColumnHandle axis = column_named(figure.axes.front().column);
+Json json_of_plot(const ExperimentResults& e, const Plot& plot) {
+  Json json = {{"kind", plot.kind}};
+  if (plot.axes.empty()) return json;
+  const ColumnHandle axis = column_named(plot.axes.front().column);
   for (const RowLabel& label : row_labels(e)) {
     if (!label.is_number || !(label.column == axis)) continue;
     json["axis"] = printable(label.heading);
-    json["label"] = figure.axes.front().label;
+    json["label"] = plot.axes.front().label;
   }
   return json;
 }
@@ -85,8 +85,8 @@ void add_roofline(Json& json, const ExperimentResults& e) {
 
 Json chart_data(const ExperimentResults& e, const Family* family) {
   Json json = Json::object();
-  if (family && !family->figures.empty())
-    json["figure"] = json_of_figure(e, family->figures.front());
+  if (family && !family->plots.empty())
+    json["figure"] = json_of_plot(e, family->plots.front());
   json["baseline"] = printable(e.constant(&ResultRecord::baseline));
   std::vector<std::string> libraries;
   Json above = Json::array();
