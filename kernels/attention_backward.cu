@@ -20,8 +20,8 @@ namespace gpuexp::attention_backward {
 // The forward pass has stored P, 16 bits for each query and key, and each step is a kernel over
 // matrices of that size. One loads P, computes dP = dO·Vᵀ on tensor cores and stores dS = P∘(dP -
 // D); three products follow, Pᵀ·dO, dSᵀ·Q and dS·K, which load P or dS once more, so
-// dram_read_bytes and dram_write_bytes grow with queries times keys. So does the memory that P
-// takes from the forward pass on (peak_bytes).
+// dram_read_bytes and dram_write_bytes grow with queries times keys. So does
+// metric.peak_bytes, since P is kept between the forward and the backward pass.
 
 constexpr int kScoreKeys = 64;
 

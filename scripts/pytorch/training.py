@@ -299,7 +299,7 @@ class Problem:
 
     def updated(self, gradients):
         """Weights, first and second moments after AdamW with these gradients (Loshchilov and Hutter, 2019, algorithm 2), with bounds.
-        Weights are rounded 3 times. Their update has a few roundings, and 1 - 0.999^step in fp32 adds up to 10. PyTorch's kernels
+        Weights are rounded 3 times. Their update has a few roundings, and 1 - 0.999^step in fp32 adds at most 10. PyTorch's kernels
         may use both betas in fp32, with errors within 2^-25; the bounds include the effect on terms with betas and their powers."""
         u, step, rate = 2.0**-24, self.group.value("steps_before") + 1, self.group.value("learning_rate")
         weights, means, squares = [], [], []

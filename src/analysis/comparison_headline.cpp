@@ -70,8 +70,7 @@ std::string vendor_comparison(const Contest& contest) {
                      of_vendor.variant);
 }
 
-// What a variant gives for its speed, or gains beside it: its metrics, and an error of another
-// order.
+// Metrics that differ between the variants, and the error if it differs by an order of magnitude.
 std::string price_of(const ExperimentResults& e, const ResultRecord& from, const ResultRecord& to) {
   constexpr double kAnotherOrder = 10.0;
   std::vector<ColumnHandle> columns = e.metrics;

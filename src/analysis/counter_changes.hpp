@@ -5,8 +5,8 @@
 
 namespace gpuexp {
 
-/// Sorts the declared counters of an explanation, whose cause must be set, and adds the amounts of
-/// the cause.
+/// Sorts the expected counter changes of an explanation, whose cause must be set, and adds the
+/// amounts of the cause.
 void add_changes(Explanation& explanation);
 
 }  // namespace gpuexp

@@ -67,7 +67,7 @@ struct Ceilings {
   std::optional<double> link_all_bytes_per_s;         ///< with copies between all pairs of GPUs
   std::optional<double> link_load_ns;                 ///< a load from another GPU's memory
   std::optional<double> link_atomic_ns;               ///< an atomic addition there
-  /// From a store until a kernel on the GPU that has the memory has loaded the value.
+  /// Time between a store and the load of its value by a kernel on the GPU that has the memory.
   std::optional<double> link_signal_ns;
   /// Additional latency of a signal that must follow an earlier store of data.
   std::optional<double> link_fence_ns;

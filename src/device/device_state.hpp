@@ -78,8 +78,8 @@ struct Telemetry {
   std::optional<double> power_limit_w;     ///< in force
   std::optional<double> temperature_c;     ///< maximum
   /// Reasons for clocks below the device's setting, with NVML's names in lower case: sw_power_cap,
-  /// hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown. An idle GPU,
-  /// and clocks that a user has set, do not count.
+  /// hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown. Idleness
+  /// and clocks set by a user are not among them.
   std::vector<std::string> clock_reasons;
 };
 

@@ -29,7 +29,7 @@ struct Statistics {
   /// Samples further from the median than 14.826 MAD, which is ten standard deviations of a normal
   /// distribution: the rule of hyperfine (sharkdp/hyperfine, src/outlier_detection.rs), after
   /// Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993. Half a quantum replaces a
-  /// smaller MAD, since one tick of the clock is not an outlier.
+  /// smaller MAD, since one step of the timer is not an outlier.
   std::size_t outliers = 0;
   /// Number of correlated samples that contain as much information about the median as one
   /// independent sample: correlation_time() of the samples.
@@ -39,9 +39,9 @@ struct Statistics {
   std::optional<Interval> median_ci95;
 };
 
-/// Summarizes samples in the order in which they were measured. `quantum_us` is the step of the
-/// clock; 0: unknown. Throws std::invalid_argument for no samples, for a sample that is not finite,
-/// and for a quantum that is negative or not finite.
+/// Summarizes samples in the order in which they were measured. `quantum_us` is the timer
+/// resolution; 0: unknown. Throws std::invalid_argument for no samples, for a sample that is not
+/// finite, and for a quantum that is negative or not finite.
 Statistics summarize(const std::vector<double>& samples_in_round_order, double quantum_us);
 
 /// Quantile q in [0, 1] of ascending values by linear interpolation between order statistics

@@ -21,7 +21,7 @@ std::string rendered(std::string_view page) {
 void fuzz_lesson(std::string_view text) {
   try {
     const std::string page = rendered(text);
-    require(rendered(page) == page, "a page made anew from the same results stays as it is");
+    require(rendered(page) == page, "a page rendered again from the same results is unchanged");
   } catch (const ConfigError& e) {
     check_message(e, "fuzz.md");
   }

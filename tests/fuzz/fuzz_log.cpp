@@ -27,7 +27,7 @@ void check_rows(const RunLog& log) {
   require(cells.size() == log.report.samples_us.size(), "every row has samples, if none");
   require(cells.empty() || cells.back() < log.cells, "a cell is one of the plan");
   const auto out_of_order = std::adjacent_find(cells.begin(), cells.end(), std::greater_equal<>());
-  require(out_of_order == cells.end(), "a cell has one row, and they stand in order");
+  require(out_of_order == cells.end(), "a cell has one row, and rows are in order");
 }
 
 // A shard that is given twice is merged once, with all its rows.
@@ -51,7 +51,7 @@ void fuzz_log(std::string_view text) {
   check_sinks(log->report);
   check_merge(*log);
   // A resumed run finds the rows of its cells by their status.
-  require(log->report.table.has(&ResultRecord::status), "a log says what became of its cells");
+  require(log->report.table.has(&ResultRecord::status), "a log has the status of each cell");
 }
 
 }  // namespace gpuexp::fuzz

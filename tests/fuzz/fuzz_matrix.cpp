@@ -19,8 +19,10 @@ bool in_range(const std::vector<T>& values, std::int64_t end) {
 }
 
 void check_rows(const MatrixMarket& m) {
-  require(m.offsets.size() == static_cast<std::size_t>(m.header.rows) + 1, "each row has a begin");
-  require(m.offsets.front() == 0 && m.offsets.back() == m.header.nonzeros(), "rows have it all");
+  require(m.offsets.size() == static_cast<std::size_t>(m.header.rows) + 1,
+          "each row has an offset");
+  require(m.offsets.front() == 0 && m.offsets.back() == m.header.nonzeros(),
+          "the rows contain all nonzeros");
   for (std::size_t row = 0; row + 1 < m.offsets.size(); ++row) {
     require(m.offsets[row] <= m.offsets[row + 1], "rows follow each other");
     for (auto i = static_cast<std::size_t>(m.offsets[row]);
@@ -42,7 +44,7 @@ void fuzz_matrix(std::string_view text) {
   try {
     const MatrixMarket m = read_matrix_market(in, kName);
     require(header.error.empty() && m.header.nonzeros() == header.nonzeros(),
-            "the header alone says how large a matrix is");
+            "the header gives the size of the matrix");
     require(m.columns.size() == static_cast<std::size_t>(header.nonzeros()) &&
                 m.values.size() == m.columns.size() && m.row_of.size() == m.columns.size(),
             "each nonzero has a row, a column and a value");

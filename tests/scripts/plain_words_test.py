@@ -66,7 +66,8 @@ def passages(path, has_code=False):
     text = path.read_text(errors="replace")
     if path.suffix == ".md":
         return passages_of_page(text, has_code)
-    return passages_of_code(text, TOKEN if path.suffix in CODE else SCRIPT_TOKEN)
+    found = passages_of_code(text, TOKEN if path.suffix in CODE else SCRIPT_TOKEN)
+    return found if has_code else [(line, re.sub(r"`[^`]*`", "", passage)) for line, passage in found]
 
 
 def hits_in(passages_found, pattern):

@@ -179,7 +179,7 @@ void check_overrun(RuntimeKernels& kernels) {
   CHECK(out[39] == 39);
   try {
     kernels.simulator().run(launch(40));
-    FAIL("the access behind the end of the buffer was not found");
+    FAIL("the access past the end of the buffer was not found");
   } catch (const sim::Fault& fault) {
     INFO(fault.what());
     CHECK(fault.kind == sim::FaultKind::out_of_bounds);
