@@ -11,6 +11,14 @@ DIAGRAM = re.compile(r"!\[[^]]+\]\(\.\./figures/(?:access|lanes|waves|timeline)_
 FIGURE = re.compile(r"!\[[^]]+\]\(\.\./figures/(?!access_|lanes_|waves_|timeline_)\w+\.png\)")
 PARTS = re.compile(r"<!-- gpuexp: (?!results|value)[^>]*-->.*?<!-- /gpuexp -->", re.DOTALL)
 
+# Lessons that combine what an earlier lesson explains.
+PARTS_OF_LESSONS = [("coalescing", "transpose"), ("bank_conflicts", "transpose"), ("divergence", "matmul"), ("matmul", "matmul_tensor"),
+                    ("matmul_tensor", "wave_quantization"), ("matmul_tensor", "mixed_precision"), ("matmul_tensor", "fusion"),
+                    ("softmax", "normalization"), ("softmax", "attention"), ("matmul_tensor", "attention"), ("attention", "attention_backward"),
+                    ("fusion", "training_step"), ("mixed_precision", "training_step"), ("recomputation", "training_step"),
+                    ("training_step", "training_block"), ("attention_backward", "training_block"), ("normalization", "training_block"),
+                    ("peer_copy", "collectives"), ("collectives", "data_parallel"), ("matmul_tensor", "tensor_parallel")]
+
 
 def pages():
     return sorted(page for page in LESSONS.glob("*.md") if page.stem != "README")
@@ -43,12 +51,19 @@ class LessonPages(unittest.TestCase):
                 self.assertRegex(text, DIAGRAM)
                 self.assertRegex(text, FIGURE)
 
-    def test_memory_is_learned_first_and_tensor_cores_late(self):
-        listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\)", (LESSONS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    def test_lessons_are_listed_from_simple_to_composed(self):
+        readme = (LESSONS / "README.md").read_text(encoding="utf-8")
+        listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\)", readme, re.MULTILINE)
         self.assertEqual(sorted(listed), [page.stem for page in pages()])
         self.assertEqual(listed[0], "coalescing")
-        self.assertEqual(listed[-1], "matmul_tensor")
-        self.assertLess(listed.index("divergence"), listed.index("matmul"))
+        for part, whole in PARTS_OF_LESSONS:
+            self.assertLess(listed.index(part), listed.index(whole), f"{whole} combines {part}")
+
+    def test_readme_lists_lessons_in_the_same_order(self):
+        project = (LESSONS.parents[1] / "README.md").read_text(encoding="utf-8")
+        table = re.search(r"^\| config \| contents \|\n(?:\|[^\n]*\n)+", project, re.MULTILINE).group()
+        listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\)", (LESSONS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual(re.findall(r"\]\(docs/lessons/(\w+)\.md\)", table), listed)
 
 
 if __name__ == "__main__":
