@@ -14,8 +14,8 @@ std::vector<std::size_t> written_by(const Family& family, const Variant& variant
 }
 
 double reference_rate(const DeviceSpec& device) {
-  // On an H200 (132 SMs, 1.98 GHz), the reference of the matrix product at 8192³ reached 5.9
-  // TFLOP/s.
+  // The reference of the matrix product at 8192³ reached 5.9 TFLOP/s on the 132 SMs of an H200, at
+  // 1.98 GHz.
   constexpr double kOperationsPerSmCycle = 22.5;
   // Compute capabilities 8.6, 8.9 and 12.0 have the lowest rate (CUDA C++ Programming Guide,
   // "Throughput of Native Arithmetic Instructions").
