@@ -166,8 +166,9 @@ inline bool is_large(const Problem& p) {
          attended_pairs(p) >= kManyKeys * std::max(p.queries, p.keys);
 }
 
-inline std::optional<std::string> lacks_room(const Problem& p, const DeviceSpec& device,
-                                             int stages) {
+inline std::optional<std::string> lacks_shared_memory_for_tiles(const Problem& p,
+                                                                const DeviceSpec& device,
+                                                                int stages) {
   return with_type_and_dim(p, [&](auto, auto dim) {
     return lacks_shared_memory(device, stages == 1 ? KeyBlockTiles<dim(), 1, true>::kBytes
                                                    : KeyBlockTiles<dim(), 2, true>::kBytes);

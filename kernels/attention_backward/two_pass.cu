@@ -115,7 +115,7 @@ Variant two_pass() {
                        {"tensor_instructions", Direction::increases, 1.2, is_large}});
   v.deterministic = true;
   v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    return lacks_room(p, device, 2);
+    return lacks_shared_memory_for_tiles(p, device, 2);
   };
   set_workspace(v, no_bytes, no_bytes);
   v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
