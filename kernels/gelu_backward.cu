@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T>
 struct GeluTerms {
   using Element = T;
-  static constexpr int kAtOnce = 2;
+  static constexpr int kRowsInFlight = 2;
   const T* dy;
   const T* x;
   T* dx;
