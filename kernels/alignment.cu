@@ -149,7 +149,8 @@ Family declare() {
       .metric("load_width_bits", "bit",
               "widest access of a lane to global memory that all rows allow")
       .metric("tiles", "", "128×128 tiles of C");
-  f.plot("alignment", "divisibility", "Alignment: power-of-two divisors of n", {{"param.n", "n"}});
+  f.plot("alignment", "divisibility",
+         "Matrix-product throughput by the power of two that divides n", {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;

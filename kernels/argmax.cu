@@ -520,7 +520,7 @@ Family declare() {
   f.input("x", &Data::x, &Problem::dtype, &Problem::n)
       .output("max", &Data::max, &Problem::dtype, one)
       .output("index", &Data::index, one);
-  f.plot("argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second");
+  f.plot("argmax", "traffic", "Argmax, mean and variance: useful bandwidth");
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation =

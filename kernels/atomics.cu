@@ -500,7 +500,7 @@ Family declare() {
       .output("sums", &Data::sums, places)
       .output("float_sums", &Data::float_sums, places, float_tolerance)
       .output("block_sums", &Data::block_sums, places, block_tolerance);
-  f.plot("atomics", "traffic", "Atomics: useful bytes per second");
+  f.plot("atomics", "traffic", "Atomic additions: useful bandwidth");
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     constexpr std::int64_t kMost = std::int64_t{1} << 26;
     if (places(p) <= kMost) return std::nullopt;

@@ -524,7 +524,7 @@ Family declare() {
       "outputs move through DRAM. The limit is then the tensor cores and the other instructions of "
       "their warps, mostly an exponential per score.";
   declare_attention(f, {2, 1, 16384, 16384});
-  f.plot("attention", "rates", "Attention: effect of each variant",
+  f.plot("attention", "rates", "Attention: throughput by variant",
          {{"param.keys", "keys"}, {"param.mask", "mask"}});
   f.variants(materialized(), scalar_tile(), online_tiles(), split_queries(), skip_hidden(),
              mask_edges(), async_tiles(), lazy_rescale(), cudnn_attention());

@@ -240,7 +240,7 @@ Family declare() {
   f.reference = reference;
   f.reference_operations = gradient_operations;
   f.tolerance_derivation = kGradientDerivation;
-  f.plot("attention_backward", "rates", "Attention's gradients",
+  f.plot("attention_backward", "rates", "Attention backward pass: throughput by variant",
          {{"param.keys", "keys"}, {"param.mask", "mask"}});
   f.variants(stored(), recompute_atomics(), tiles_ahead(), two_pass(), cudnn_backward());
   return f;

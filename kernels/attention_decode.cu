@@ -299,7 +299,7 @@ Family declare() {
       "has too few of them in flight; one block per part of the keys has enough. A block with all "
       "heads of a group loads their shared keys once.";
   declare_attention(f, {4, 4, 1, 65536});
-  f.plot("attention_decode", "traffic", "Attention with one query per head");
+  f.plot("attention_decode", "traffic", "Attention with one query per head: useful bandwidth");
   f.variants(per_head(), split_keys(), shared_keys(), cudnn_attention());
   return f;
 }

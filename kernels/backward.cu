@@ -350,7 +350,7 @@ Family declare() {
       .input("ones", &Data::ones, &Problem::dtype, [](const Problem& p) { return p.rows; })
       .output("dbias", &Data::dbias, columns);
   f.metric("slices", "", "number of slices of rows with partial sums of their own");
-  f.plot("backward", "traffic", "Column sums: useful bytes per second");
+  f.plot("backward", "traffic", "Column sums: useful bandwidth");
   f.inputs = inputs;
   set_references(f, columns, [](const Problem& p, const Data& d, int) {
     return ColumnSum{p, d.dy};

@@ -538,7 +538,7 @@ Family declare() {
       .metric("requests", "", "loads by warps from the tiles, over all passes")
       .metric("requests_per_sm", "",
               "requests of the busiest SM; cycles divided by this: cycles per request");
-  f.plot("bank_conflicts", "cycles_per_request", "Bank conflicts: cycles per load of a warp",
+  f.plot("bank_conflicts", "cycles_per_request", "Bank conflicts: cycles per shared-memory load",
          {{"param.stride", "stride between neighbouring lanes (words)"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_bits(d.in, elements(p), stream_seed(seed, 0));

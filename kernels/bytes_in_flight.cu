@@ -239,7 +239,7 @@ Family declare() {
   f.metric(kBytesInFlightMetric, "B", "bytes that a thread requests before it waits")
       .metric("bytes_per_sm_in_flight", "B", "bytes that all warps of an SM have in flight")
       .metric("delivered_bytes", "B", "bytes that reach the SMs, over all passes");
-  f.plot("bytes_in_flight", "little", "Bytes in flight and bandwidth",
+  f.plot("bytes_in_flight", "little", "Bandwidth by bytes in flight per SM",
          {{"metric.bytes_per_sm_in_flight", "bytes in flight per SM"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (is_power_of_two(p.loads_per_thread) && is_power_of_two(p.warps)) return std::nullopt;

@@ -395,7 +395,7 @@ Family declare() {
   f.metric("passes", "", "reads and writes of an array of n elements by the kernels of a launch")
       .metric("recomputed_layers", "", "layers that the backward pass recomputes")
       .metric("peak_bytes", "B", "memory of x, dy, y, dx and all intermediate arrays");
-  f.plot("checkpointing", "time_against_memory", "Checkpointing: time and memory",
+  f.plot("checkpointing", "time_against_memory", "Checkpointing: time by memory",
          {{"metric.peak_bytes", "memory of all arrays"}, {"param.every", "layers per segment"}});
   f.inputs = inputs;
   set_references(f, &Problem::n,

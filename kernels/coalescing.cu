@@ -247,7 +247,7 @@ Family declare() {
       .input("shifted", &Data::shifted, shifted_count)
       .input("spread", &Data::spread, spread_count)
       .output("out", &Data::out, &Problem::n);
-  f.plot("coalescing", "traffic", "Coalescing: addresses of a warp's lanes");
+  f.plot("coalescing", "traffic", "Coalescing: useful bandwidth by access pattern");
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });

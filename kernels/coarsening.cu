@@ -393,7 +393,7 @@ Family declare() {
       .input("b", &Data::b, &Problem::n)
       .output("c", &Data::c, &Problem::n);
   f.metric(kBytesInFlightMetric, "B", "bytes of the loads that a thread issues before it waits");
-  f.plot("coarsening", "traffic", "Coarsening: the same sums with more elements per thread");
+  f.plot("coarsening", "traffic", "Thread coarsening: useful bandwidth by elements per thread");
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (is_power_of_two(p.elements)) return std::nullopt;
     return "needs elements to be a power of two, at most 16: kernels exist only for these";

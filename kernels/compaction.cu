@@ -466,7 +466,7 @@ Family declare() {
                       "order has no effect on the result");
   f.input("x", &Data::x, &Problem::n).in_out("out", &Data::out, &Problem::n);
   f.output("count", &Data::count, [](const Problem&) { return std::int64_t{1}; });
-  f.plot("compaction", "traffic", "Stream compaction: useful bytes per second");
+  f.plot("compaction", "traffic", "Stream compaction: throughput");
   f.inputs = inputs;
   f.reset = unwritten;
   f.reference = reference;

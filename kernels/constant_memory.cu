@@ -156,7 +156,7 @@ Family declare() {
      return kWarp;
    }).output("words", &Data::words, [](const Problem&) { return kWarp; });
   f.metric(kStepCyclesMetric, "", kStepCyclesDoc).metric("step_ns", "ns", kStepNsDoc);
-  f.plot("hierarchy", "working_sets", "Memory hierarchy: latency of a dependent load",
+  f.plot("hierarchy", "working_sets", "Latency of a dependent load by working set",
          {{"param.bytes", "working set"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t words = chain_words(p);

@@ -495,8 +495,8 @@ Family declare() {
       .output("dlogits", &Data::dlogits, matrix_type, elements)
       .output("dlogits_given", &Data::dlogits_given, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.plot("cross_entropy", "share_of_copy", "Cross entropy compared with a copy of the logits",
-         {{"param.dtype", "type"}});
+  f.plot("cross_entropy", "share_of_copy",
+         "Cross entropy: throughput relative to a copy of the logits", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.reference_operations = [](const Problem& p) {

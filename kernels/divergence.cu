@@ -386,7 +386,7 @@ Family declare() {
       .output("y_sorted", &Data::y_sorted, &Problem::n);
   f.metric("expected_passes", "", "sides that a warp issues, on average over the warps")
       .metric("expected_active_lanes_pct", "%", "share of active lanes while a warp issues a side");
-  f.plot("divergence", "relative_times", "Divergence: cost of a branch",
+  f.plot("divergence", "relative_times", "Branch divergence: relative time",
          {{"param.fraction", "fraction of elements on side A"},
           {"param.cost", "cost of a side (dependent FMAs)"}});
   f.inputs = inputs;

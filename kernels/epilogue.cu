@@ -526,7 +526,7 @@ Family declare() {
       .output("y_given_h", &Data::y_given_h, elements)
       .output("g", &Data::g, elements);
   f.metric("passes", "", "reads and writes of an m×n array by the kernels of a launch");
-  f.plot("epilogue", "traffic", "Epilogue: useful bytes per second");
+  f.plot("epilogue", "traffic", "Epilogue of a matrix product: throughput");
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (elements(p) < std::int64_t{1} << 31) return std::nullopt;

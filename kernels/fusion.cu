@@ -518,7 +518,7 @@ Family declare() {
       .output("y_intrinsics", &Data::y_intrinsics, &Problem::dtype, &Problem::n,
               [](const Problem& p) { return tolerance(p, true); });
   f.metric("passes", "", "reads and writes of an array of n elements by the kernels of a launch");
-  f.plot("fusion", "traffic", "Fusion: useful bytes per second");
+  f.plot("fusion", "traffic", "Fusion of elementwise operations: useful bandwidth");
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int) {
     return Reference{p, d.x};

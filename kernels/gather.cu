@@ -213,7 +213,7 @@ Family declare() {
       CeilingRows::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
           .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })
           .without("gather_sequential", 2.0 / 3.0)};
-  f.plot("gather", "traffic", "Gather: indirection and random order");
+  f.plot("gather", "traffic", "Gather: useful bandwidth by order of indices");
   f.inputs = inputs;
   set_references(f, &Problem::n,
                  [](const Problem&, const Data& d, int) { return SameElement<float>{d.packed}; });

@@ -253,7 +253,7 @@ Family declare() {
       .output("dx", &Data::dx, &Problem::dtype, elements, gradient_tolerance)
       .output("dbias", &Data::dbias, columns, sum_tolerance);
   f.metric("passes", "", "reads and writes of a matrix by the kernels of a launch");
-  f.plot("gelu_backward", "traffic", "Gradient and its column sums: useful bytes per second");
+  f.plot("gelu_backward", "traffic", "GELU gradient with column sums: useful bandwidth");
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };
   f.inputs = inputs;
   f.reference = reference;

@@ -536,7 +536,7 @@ Family declare() {
       "In all other variants the code fixes the order, so results are bitwise identical in every "
       "launch.";
   declare_sums(f);
-  f.plot("grid_sum", "swept_times", "Sums over the grid: time");
+  f.plot("grid_sum", "swept_times", "Sum over the grid: time by variant");
   f.variants(two_kernels(), programmatic(), atomic_per_block(), tile_per_block(), tile_hinted(),
              last_block(), tile_last_block(), cooperative(), bulk_copies(), one_block(),
              one_cluster(), vendor_cub());

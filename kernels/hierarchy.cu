@@ -442,7 +442,7 @@ Family declare() {
       .metric("step_ns", "ns", kStepNsDoc)
       .metric("near_cycles", "", "SM cycles per load of a line, 10th percentile over the lines")
       .metric("far_cycles", "", "SM cycles per load of a line, 90th percentile over the lines");
-  f.plot("hierarchy", "working_sets", "Memory hierarchy: latency of a dependent load",
+  f.plot("hierarchy", "working_sets", "Latency of a dependent load by working set",
          {{"param.bytes", "working set"}});
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     if (p.stride % kSectorBytes == 0) return std::nullopt;

@@ -492,7 +492,7 @@ Family declare() {
             "exponent of Zipf's law; unused if distribution = uniform");
   f.input("samples", &Data::samples, &Problem::dtype, &Problem::n)
       .output("counts", &Data::counts, bins_of);
-  f.plot("histogram", "traffic", "Histograms: useful bytes per second");
+  f.plot("histogram", "traffic", "Histogram: useful bandwidth");
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation = "Zero: counts are integers below 2^32, and their sums are exact.";

@@ -438,8 +438,7 @@ Family declare() {
       .lives_in(Residence::managed)
       .output("advised_out", &Data::advised_out, &Problem::n)
       .lives_in(Residence::managed);
-  f.plot("host_transfer", "transfer_rates",
-         "Transfers between host and device: bytes per second in each direction",
+  f.plot("host_transfer", "transfer_rates", "Transfers between host and device: bandwidth by size",
          {{"param.n", "4-byte words"}});
   f.ceilings = {CeilingRows::rate("bus_to_device", {"pinned_in"}, Mode::warm, "param.n")
                     .times([](const DeviceSpec&) { return double{sizeof(std::uint32_t)}; }),

@@ -349,8 +349,7 @@ Family declare() {
       .input("streamed", &Data::streamed, &Problem::streamed)
       .output("hot_sums", &Data::hot_sums, [](const Problem&) { return kHotThreads; })
       .output("stream_sums", &Data::stream_sums, [](const Problem&) { return kStreamThreads; });
-  f.plot("l2_persistence", "kept_sets",
-         "Working set with a concurrent stream: time divided by the time of streaming only",
+  f.plot("l2_persistence", "kept_sets", "L2 persistence: time and DRAM reads by working set",
          {{"param.hot", "working set"}});
   f.inputs = inputs;
   f.reference = [](const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {

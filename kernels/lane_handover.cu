@@ -198,7 +198,7 @@ Family declare() {
       .integer("cost", &Problem::cost, 16, 1, kMaxCost, "",
                "repetitions of 8 dependent multiply-adds per stage");
   f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
-  f.plot("lane_handover", "relative_times", "Values passed between lanes of a warp",
+  f.plot("lane_handover", "relative_times", "Values passed between lanes of a warp: relative time",
          {{"param.cost", "cost of a stage (8 dependent FMAs each)"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});

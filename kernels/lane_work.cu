@@ -334,7 +334,7 @@ Family declare() {
       .output("y_binned", &Data::y_binned, &Problem::n);
   f.metric("expected_passes", "", "trips of the longest lane of a warp, divided by the mean")
       .metric("expected_active_lanes_pct", "%", "share of lanes that have work left during a trip");
-  f.plot("lane_work", "relative_times", "Lanes with different amounts of work",
+  f.plot("lane_work", "relative_times", "Unequal work per lane: relative time",
          {{"param.spread", "spread: trips are 1 to 4^spread"}});
   f.inputs = inputs;
   set_references(f, &Problem::n,

@@ -327,9 +327,10 @@ Family declare() {
   f.extent("kernels", &Problem::kernels, 100, 1000, "steps of the chain")
       .extent("n", &Problem::n, 1 << 15, 1 << 20, "elements that each step computes");
   f.input("x", &Data::x, &Problem::n).output("y", &Data::y, &Problem::n);
-  f.plot("launch_overhead", "per_item", "A chain of small kernels: time per kernel",
+  f.plot("launch_overhead", "per_item", "Chain of small kernels: time per kernel",
          {{"param.kernels", "kernels in the chain"}})
-      .plot("timeline_launch_overhead", "timelines", "Ten small kernels: host calls and kernels");
+      .plot("timeline_launch_overhead", "timelines",
+            "Ten small kernels: timeline of host calls and kernels");
   f.ceilings = {CeilingRows::latency("host_call", {"streamed"}, Mode::warm, "param.kernels")
                     .where("kernels", "1000"),
                 CeilingRows::latency("host_launch", {"streamed"}, Mode::warm, "param.kernels")

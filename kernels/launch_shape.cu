@@ -531,7 +531,7 @@ Family declare() {
       .metric("idle_lanes_pct", "%",
               "share of lanes of launched warps without an element: threads outside the array, and "
               "lanes for which the block has no thread");
-  f.plot("launch_shape", "traffic", "Launch shape: the same bytes in blocks of many shapes");
+  f.plot("launch_shape", "traffic", "Launch shape: useful bandwidth by block shape");
   f.outputs = [](const Problem& p) { return Extent{p.nx, p.ny, p.nz}; };
   f.unsupported = needs([](const Problem& p) { return elements(p) <= std::int64_t{1} << 31; },
                         "needs nx × ny × nz <= 2^31, so that indices fit in 32 bits");

@@ -443,7 +443,7 @@ Family declare() {
               "mean of |stored / scale - gradient| / |gradient| over finite values; lost ones "
               "count 100")
       .metric("tries", "", "number of passes over the gradients until the search ended");
-  f.plot("loss_scaling", "loss_scaling", "Loss scaling: gradients that fp16 loses");
+  f.plot("loss_scaling", "loss_scaling", "Loss scaling: fp16 gradients lost by underflow");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_on_device(d.gradients, p.n, LogNormalGradients{p, stream_seed(seed, 0)});
   };

@@ -464,7 +464,7 @@ Family declare() {
               "updates that are not zero and leave the weight unchanged")
       .metric("rms_error_pct", "%",
               "root mean square of final minus exact weights, relative to the exact movement");
-  f.plot("master_weights", "metrics_by_type", "Updates that are small compared with the weight",
+  f.plot("master_weights", "metrics_by_type", "Small weight updates: progress and time by type",
          {{"metric.lost_update_share_pct", "updates without effect (%)"},
           {"metric.progress_pct", "share of the exact movement (%)"},
           {"param.learning_rate", "learning rate"}});

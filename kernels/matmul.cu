@@ -534,10 +534,9 @@ Family declare() {
       .input("b", &Data::b, elements_of_b<Problem>)
       .output("c", &Data::c, elements_of_c<Problem>);
   f.ceilings = {CeilingRows::rate("fp32", {"cublas"}, Mode::warm, "operations")};
-  f.plot("matmul", "ladder", "fp32 matrix product: effect of each variant")
-      .plot("row_pitch", "row_pitch", "Row pitch: lanes that access the same L1 bank")
-      .plot("error_against_speed", "error_against_speed",
-            "Error against speed of a matrix product");
+  f.plot("matmul", "ladder", "fp32 matrix product: throughput by variant")
+      .plot("row_pitch", "row_pitch", "Row pitch of the naive product: time and L1 wavefronts")
+      .plot("error_against_speed", "error_against_speed", "Matrix product: error by throughput");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0)) +
            fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1));

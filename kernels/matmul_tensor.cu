@@ -490,9 +490,8 @@ Family declare() {
                                     Rate{"tensor_bf16_fp32", "bf16"}})
     f.ceilings.push_back(
         CeilingRows::rate(pipe, {"cublas"}, Mode::warm, "operations").where("dtype", dtype));
-  f.plot("matmul_tensor", "ladder", "Tensor cores: effect of each variant")
-      .plot("error_against_speed", "error_against_speed",
-            "Error against speed of a matrix product");
+  f.plot("matmul_tensor", "ladder", "Matrix product on tensor cores: throughput by variant")
+      .plot("error_against_speed", "error_against_speed", "Matrix product: error by throughput");
   f.unsupported = unsupported;
   f.inputs = inputs;
   set_tensor_core_reference(f, operands, error_bound);

@@ -331,7 +331,8 @@ Family declare() {
               [](const Problem& p) { return tolerance(p, DataType::fp16); })
       .output("y_bf16", &Data::y_bf16, &Problem::n,
               [](const Problem& p) { return tolerance(p, DataType::bf16); });
-  f.plot("mixed_precision", "times_by_type", "Half the bytes, half the time?", {{"param.op", ""}});
+  f.plot("mixed_precision", "times_by_type", "Elementwise operations: time by type",
+         {{"param.op", ""}});
   f.inputs = inputs;
   set_references(f, &Problem::n, reference);
   f.accuracy_reference = accuracy_reference;

@@ -445,7 +445,8 @@ Family declare() {
       "load of the row, unless persistent blocks keep them in registers.";
   declare_norm(f).output("y", &Data::y, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.plot("normalization", "share_of_copy", "Norms compared with a copy", {{"param.dtype", "type"}});
+  f.plot("normalization", "share_of_copy", "Layer and RMS norm: throughput relative to a copy",
+         {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = norm_tolerance;

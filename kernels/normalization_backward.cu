@@ -514,7 +514,8 @@ Family declare() {
       .output("dweights", &Data::dweights, sum_columns, sums_tolerance);
   declare_products(f, &Data::products);
   f.plot("normalization_backward", "share_of_copy",
-         "Gradients of norms compared with an elementwise product", {{"param.dtype", "type"}});
+         "Gradients of norms: throughput relative to an elementwise product",
+         {{"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.columns, 1, 1}; };  // for the last kernel
   f.inputs = inputs;
   f.reference = reference;

@@ -527,8 +527,7 @@ Family declare() {
       .metric("bytes_in_flight_per_sm", "B", "bytes in flight of all resident threads of an SM")
       .metric("independent_fmas_per_scheduler", "",
               "independent chains per scheduler: chains per thread × resident warps / 4");
-  f.plot("occupancy", "rate_over_occupancy",
-         "Occupancy: rate by resident warps and by operations in flight per thread");
+  f.plot("occupancy", "rate_over_occupancy", "Occupancy: throughput by resident warps");
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.in, p.n, WholeStart{stream_seed(seed, 0)});

@@ -163,7 +163,7 @@ Family declare() {
       .integer("stride", &Problem::stride, 8, 1, 64, "elements",
                "distance between neighbouring values in the output");
   f.input("in", &Data::in, &Problem::n).in_out("out", &Data::out, out_count);
-  f.plot("partial_write", "traffic", "Stores that fill part of a sector");
+  f.plot("partial_write", "traffic", "Partial sector stores: useful bandwidth");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0)) + zeros(p, d);
   };

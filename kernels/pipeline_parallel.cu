@@ -470,8 +470,8 @@ Family declare() {
                "number of micro-batches into which the tokens are divided")
       .spans(&Problem::gpus, &Data::rank);
   f.plot("timeline_pipeline_parallel", "rank_timelines",
-         "Layers on several GPUs: who waits for whom")
-      .plot("pipeline_parallel", "lines", "Layers on several GPUs: over micro-batches");
+         "Pipeline parallelism: timeline of each GPU")
+      .plot("pipeline_parallel", "lines", "Pipeline parallelism: throughput by micro-batches");
   f.metric(
       "bubble_share", "",
       "share of the time that a GPU waits for its first micro-batch or after its last one, if all "

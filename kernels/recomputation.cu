@@ -518,7 +518,7 @@ Family declare() {
       .metric("peak_bytes", "B",
               "maximum of memory in use: kept arrays, and the two gradients that a step of the "
               "backward pass reads and writes");
-  f.plot("recomputation", "traffic", "Recomputation: useful bytes per second");
+  f.plot("recomputation", "traffic", "Recomputation: useful bandwidth");
   f.inputs = inputs;
   set_references(f, &Problem::n, [](const Problem& p, const Data& d, int output) {
     return Reference{output, p.dtype, d.x, d.dy, {d.given_1, d.given_2, d.given_3}};

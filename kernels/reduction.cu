@@ -378,7 +378,7 @@ Family declare() {
       "access different banks. It becomes unimportant if each thread first sums many numbers in a "
       "register. What remains is to keep enough bytes in flight for memory bandwidth.";
   declare_sums(f);
-  f.plot("reduction", "traffic", "Sums within blocks: useful bytes per second");
+  f.plot("reduction", "traffic", "Sum within blocks: useful bandwidth");
   f.variants(interleaved_divergent(), interleaved_strided(), sequential(), first_add_on_load(),
              unrolled_last_warp(), fully_unrolled(), several_per_thread(), shuffles(), vectors(),
              vectors_in_flight(), vendor_cub());

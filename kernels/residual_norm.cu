@@ -172,8 +172,8 @@ Family declare() {
       .output("normed", &Data::normed, matrix_type, elements)
       .output("copied", &Data::copied, matrix_type, elements, exact)
       .output("copied_too", &Data::copied_too, matrix_type, elements, exact);
-  f.plot("residual_norm", "share_of_copy", "Residual addition and norm compared with two copies",
-         {{"param.norm", "norm"}});
+  f.plot("residual_norm", "share_of_copy",
+         "Residual addition and norm: throughput relative to two copies", {{"param.norm", "norm"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = norm_tolerance;

@@ -484,7 +484,8 @@ Family declare() {
               [](const Problem&) { return Tolerance{}; });
   f.metric("tile", "", "elements per tile, in variants whose blocks wait for earlier tiles");
   f.metric("window", "", "number of earlier tiles whose states a block reads at once");
-  f.plot("scan", "share_of_copy", "Prefix sums beside a copy", {{"param.dtype", "type"}});
+  f.plot("scan", "share_of_copy", "Prefix sum: throughput relative to a copy",
+           {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;

@@ -530,7 +530,7 @@ Family declare() {
       .input("x", &Data::x, matrix_type, elements)
       .output("y", &Data::y, matrix_type, elements);
   declare_copied(f, &Data::copied);
-  f.plot("softmax", "share_of_copy", "Softmax compared with a copy", {{"param.dtype", "type"}});
+  f.plot("softmax", "share_of_copy", "Softmax: relative throughput", {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.reference_operations = [](const Problem& p) {

@@ -373,7 +373,8 @@ Family declare() {
       .output("dx", &Data::dx, matrix_type, elements);
   declare_products(f, &Data::products);
   f.plot("softmax_backward", "share_of_copy",
-         "Gradient of a softmax compared with an elementwise product", {{"param.dtype", "type"}});
+         "Softmax gradient: throughput relative to an elementwise product",
+         {{"param.dtype", "type"}});
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = tolerance;

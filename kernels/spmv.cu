@@ -538,7 +538,7 @@ Family declare() {
   f.metric("rows", "", "rows of the matrix")
       .metric("columns", "", "columns of the matrix")
       .metric("nonzeros", "", "stored nonzeros of the matrix");
-  f.plot("spmv", "share_of_copy", "Sparse matrix times vector beside cuSPARSE",
+  f.plot("spmv", "share_of_copy", "Sparse matrix-vector product: throughput relative to cuSPARSE",
          {{"param.matrix", "matrix"}});
   f.inputs = inputs;
   set_references(f, rows, [](const Problem&, const Data& d, int output) {

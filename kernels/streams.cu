@@ -256,7 +256,7 @@ Family declare() {
       .output("y_pageable", &Data::y_pageable, &Problem::n)
       .lives_in(Residence::pageable);
   f.plot("timeline_streams", "timelines", "Copy in, compute, copy out: timeline of the steps")
-      .plot("streams", "swept_times", "Copy in, compute, copy out: by streams and chunks");
+      .plot("streams", "swept_times", "Copy in, compute, copy out: time by streams and chunks");
   // With one stream, each chunk changes units three times; otherwise its time equals one_stream's.
   f.ceilings = {CeilingRows::latency("unit_change", {"depth_first"}, Mode::warm, "param.chunks")
                     .where("streams", "1")

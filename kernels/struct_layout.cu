@@ -238,7 +238,7 @@ Family declare() {
   f.input("aos", &Data::aos, inputs)
       .input("soa", &Data::soa, inputs)
       .output("out", &Data::out, &Problem::n);
-  f.plot("struct_layout", "traffic", "Array of structures or structure of arrays");
+  f.plot("struct_layout", "traffic", "Arrays and structures: useful bandwidth by layout");
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;
     steps += fill(d.aos, p.n * kFields, AosValue{stream_seed(seed, 0)});

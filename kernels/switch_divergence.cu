@@ -178,7 +178,7 @@ Family declare() {
       .output("y_by_warp", &Data::y_by_warp, &Problem::n);
   f.metric("expected_passes", "", "cases that a warp issues")
       .metric("expected_active_lanes_pct", "%", "share of active lanes while a warp issues a case");
-  f.plot("switch_divergence", "relative_times", "Divergence: a switch with many cases",
+  f.plot("switch_divergence", "relative_times", "Switch with many cases: relative time",
          {{"param.ways", "cases among the elements"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.x, p.n, stream_seed(seed, 0));

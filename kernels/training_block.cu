@@ -464,7 +464,7 @@ Family declare() {
   f.step_metrics().metric(
       "kept_bytes", "B",
       "activations that the forward pass keeps for the backward pass, per block of a network");
-  f.plot("training_block", "step_phases", "Training step of a transformer block",
+  f.plot("training_block", "step_phases", "Training step of a transformer block: time by phase",
          {{"param.phase", "phase"}, {"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = unsupported;

@@ -427,7 +427,7 @@ Family declare() {
       .state("dh", &Data::dh, type, count_of(kDh), by_width);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.batch; });
   f.step_metrics();
-  f.plot("training_step", "step_phases", "Training step",
+  f.plot("training_step", "step_phases", "Training step: time by phase",
          {{"param.phase", "phase"}, {"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.hidden, 1, 1}; };
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {

@@ -493,7 +493,8 @@ Family declare() {
       .output("copied", &Data::copied, word_type, elements);
   f.metric("access_width_bits", "bit",
            "widest access of a lane to global memory, by the divisibility of both extents");
-  f.plot("transpose", "share_of_copy", "Transpose beside a copy", {{"param.dtype", "type"}});
+  f.plot("transpose", "share_of_copy", "Transpose: throughput relative to a copy",
+           {{"param.dtype", "type"}});
   f.outputs = [](const Problem& p) { return Extent{p.columns, p.rows, 1}; };
   f.inputs = inputs;
   f.reference = reference;

@@ -274,7 +274,7 @@ Family declare() {
       .output("out", &Data::out, &Problem::n)
       .output("sums", &Data::sums, chunks);
   f.metric(kBytesInFlightMetric, "B", "bytes of the loads that a thread issues before it waits");
-  f.plot("vector_width", "traffic", "Width of a load");
+  f.plot("vector_width", "traffic", "Vector width: useful bandwidth by bytes per load");
   f.unsupported = unsupported;
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill_uniform(d.in, p.n, stream_seed(seed, 0));

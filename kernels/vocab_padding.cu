@@ -107,7 +107,7 @@ Family declare() {
       .output("logits", &Data::logits, [](const Problem& p) { return p.tokens * p.columns(); });
   f.metric("columns", "", "number of columns that are stored and computed")
       .metric("divisor_pow2", "", "largest power of two that divides columns");
-  f.plot("vocab_padding", "vocab_padding", "Padding the vocabulary");
+  f.plot("vocab_padding", "vocab_padding", "Padded vocabulary: time of the output projection");
   f.outputs = [](const Problem& p) { return Extent{p.tokens, p.columns(), 1}; };
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps;

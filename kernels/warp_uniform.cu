@@ -221,7 +221,7 @@ Family declare() {
   f.input("x", &Data::x, &Problem::n)
       .input("sides", &Data::sides, [](const Problem& p) { return ceil_div(p.n, kBlock); })
       .output("y", &Data::y, &Problem::n);
-  f.plot("warp_uniform", "relative_times", "Branches that all lanes of a warp agree on",
+  f.plot("warp_uniform", "relative_times", "Warp-uniform branches: relative time",
          {{"param.rounds", "branches per element"}});
   f.inputs = [](const Problem& p, const Data& d, std::uint64_t seed) {
     Steps steps = fill(d.x, p.n, WholeStart{stream_seed(seed, 0)});

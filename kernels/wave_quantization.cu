@@ -154,7 +154,7 @@ Family declare() {
               "predicted throughput relative to a GPU whose SMs are always busy with whole tiles: "
               "tail efficiency times tile efficiency")
       .metric("divisor_pow2", "", "largest power of two that divides n; it should have no effect");
-  f.plot("wave_quantization", "sawtooth", "Wave quantization: whole waves of tiles",
+  f.plot("wave_quantization", "sawtooth", "Wave quantization: throughput by matrix size",
          {{"param.n", "n"}});
   f.outputs = [](const Problem& p) { return Extent{p.n, p.n, 1}; };
   f.unsupported = unsupported;

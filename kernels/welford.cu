@@ -500,7 +500,7 @@ Family declare() {
       .output("m2", &Data::m2, one, [](const Problem& p) { return m2_tolerance(p, false); })
       .output("m2_cancelled", &Data::m2_cancelled, one,
               [](const Problem& p) { return m2_tolerance(p, true); });
-  f.plot("argmax", "traffic", "Largest numbers, means, deviations: useful bytes per second");
+  f.plot("argmax", "traffic", "Argmax, mean and variance: useful bandwidth");
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance = mean_tolerance;

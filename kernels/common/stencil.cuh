@@ -67,7 +67,7 @@ void declare_stencil(FamilyOf<Problem, Data>& f, std::int64_t (*points)(const Pr
   f.metric("points_per_thread", "", "output points per thread")
       .metric("access_width_bits", "bit",
               "width of an access to a row; it depends on the divisibility of nx");
-  f.plot("stencil", "share_of_copy", "Stencils: rate over that of a copy",
+  f.plot("stencil", "share_of_copy", "Stencils: throughput relative to a copy",
          {{"param.radius", "radius"}});
   f.inputs = [points](const Problem& p, const Data& d, std::uint64_t seed) {
     return fill(d.in, points(p), WholePoint{stream_seed(seed, 0)});
