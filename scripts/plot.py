@@ -2,7 +2,8 @@
 """Draws one figure per family from the results of gpuexp runs; rows of several runs are drawn in one figure.
 
 Results are a results.json, a results.csv, or a run folder. The GPU's name is read from the JSON, for a CSV from the JSON next to it.
-All runs must be of one GPU. Other kinds of figures are drawn with the kind as first argument, as in `plot.py roofline …`.
+All runs must be of one GPU. Panels that do not fit in FIGURE.png are drawn in FIGURE_2.png and so on.
+Other kinds of figures are drawn with the kind as first argument, as in `plot.py roofline …`.
 `plot.py KIND --help` describes each kind:
 
 roofline  variants of a run under the roofs of their GPU
@@ -82,12 +83,16 @@ def figures_for(frame):
 
 
 def draw(frame, figure, gpu):
+    """The figure, in as many pages as its panels need."""
     rows = frame[frame["family"].isin(figure["families"])]
     if timed(rows).empty:
         raise NothingToDraw("no row passed with a time")
     function = KINDS[figure["kind"]] if "kind" in figure else general.any_family
     axes = [Axis(axis["column"], axis["label"], True) for axis in figure.get("axes", [])]
-    return finish(function(rows, *axes), figure["title"], gpu, rows)
+    drawn = function(rows, *axes)
+    pages = drawn if isinstance(drawn, list) else [drawn]
+    places = [f" ({number} of {len(pages)})" if len(pages) > 1 else "" for number in range(1, len(pages) + 1)]
+    return [finish(page, figure["title"] + place, gpu, rows) for page, place in zip(pages, places)]
 
 
 def cells_of(frame):
@@ -132,11 +137,12 @@ def run(options):
     drawn = 0
     for name, figure in figures.items():
         try:
-            picture = draw(frame, figure, gpu)
+            pages = draw(frame, figure, gpu)
         except NothingToDraw as why:
             print(f"{name}: not drawn: {why}", file=sys.stderr)
             continue
-        save(picture, out / f"{name}.{options.format}")
+        for number, page in enumerate(pages, 1):
+            save(page, out / (f"{name}.{options.format}" if number == 1 else f"{name}_{number}.{options.format}"))
         drawn += 1
     if not drawn:
         raise UsageError(f"{files}: nothing to draw")

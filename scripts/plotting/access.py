@@ -1,9 +1,9 @@
 """The addresses that the lanes of a warp access: sectors of device memory, or banks of shared memory.
 
-ANNOTATION is the output of `gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json`. Each becomes a panel; --title sets its
-title. A row shows 128 bytes: an L1 line, or one word of each of the 32 banks. A cell shows 4 bytes and the number of the first lane
-that accesses them. For device memory, sectors that are moved are framed; empty cells in a frame are moved without being used. For
-shared memory, each colour is a wavefront: a request needs as many as the bank with the most distinct words.
+ANNOTATION is what `gpuexp annotate FAMILY/VARIANT --warp B,W --line N --json` prints; each becomes a panel, and --title names
+them. A row is 128 bytes: a line of L1, or the 32 banks once. A cell is 4 bytes, and has the number of the first lane that requests
+it. In device memory, requested sectors are framed: empty cells in a frame are bytes that no lane requests. In shared memory, a
+colour is a wavefront: a request takes as many as the bank with the most different words.
 
 FILE lists figures of several panels (docs/figures/accesses.json): for each panel the variant, its parameters, the warp, and a part
 of the source line that accesses memory. It may contain two more kinds: `lanes`, the instructions of a kernel's lines and their
@@ -27,7 +27,7 @@ SECTOR_CELLS = 8
 INCHES_WIDE = 10.5
 DPI = 130
 ROW_INCHES = 0.27
-HEAD_INCHES = 0.85  # title and axis of a panel
+HEAD_INCHES = 0.75  # title and axis of a panel
 MAX_ROWS = 10
 MOVED = "#F3E3D3"
 
@@ -101,7 +101,7 @@ def draw_sectors(ax, access, words, rows):
             if word // ROW_CELLS == row:
                 draw_cell(ax, word % ROW_CELLS, y, lane_text(lanes), PALETTE[0])
     useful = len(words) * CELL_BYTES
-    return f"{len(sectors)} sectors are moved, {-(-useful // 32)} would hold the {useful} bytes"
+    return f"sectors requested: {len(sectors)}, needed for {useful} bytes: {-(-useful // 32)}"
 
 
 def draw_banks(ax, access, words, rows):
@@ -168,8 +168,8 @@ def draw_lanes(annotations, titles, out):
         issued = [line["counts"]["warp_instructions"] / warps for line in lines]
         on = [line["counts"]["active_lanes"] / 32 / warps for line in lines]
         off = [of_all - of_these for of_all, of_these in zip(issued, on)]
-        ax.barh(range(len(lines)), on, color=PALETTE[0], height=0.8, label="lanes that the instruction works for")
-        ax.barh(range(len(lines)), off, left=on, color=PALETTE[1], height=0.8, label="lanes that are off")
+        ax.barh(range(len(lines)), on, color=PALETTE[0], height=0.8, label="active lanes")
+        ax.barh(range(len(lines)), off, left=on, color=PALETTE[1], height=0.8, label="inactive lanes")
         for y, slots in enumerate(issued):
             ax.annotate(f"{32 * on[y] / slots:.3g} of 32 lanes", (slots, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
         name_rows(ax, [line["text"].strip()[:TEXT_WIDTH] for line in lines], 0.6, fontsize=8, family="monospace")
@@ -200,9 +200,9 @@ def draw_waves(cells, titles, out):
         ax.set_ylim(0, 1.06 * places)
         ax.set_xticks(range(most + 1))
         ax.grid(False)
-        ax.set_xlabel("time, in blocks")
-        ax.set_title(f"{title}: {cell['grid_blocks']} blocks, {cell['tail_efficiency_pct']:.0f} % of the places used", fontsize=10.5)
-    axes[0][0].set_ylabel("places for blocks on the GPU")
+        ax.set_xlabel("time (block durations)")
+        ax.set_title(f"{title}: {cell['grid_blocks']} blocks, {cell['tail_efficiency_pct']:.0f} % of block slots used", fontsize=10.5)
+    axes[0][0].set_ylabel("block slots on the GPU")
     save(figure, out, DPI)
 
 

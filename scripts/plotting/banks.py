@@ -1,7 +1,8 @@
 """Cycles per request to shared memory, compared with the wavefronts that bank conflicts predict."""
 
+from plotting.general import constants, experiment_figures
 from plotting.results import has, numbers, text_of, timed_with
-from plotting.style import GREY, bars, bars_height, draw_series, experiment_panels, label_lines
+from plotting.style import GREY, bars, draw_series, label_lines, subtitle
 
 WAVEFRONTS = "metric.wavefronts_per_request"
 REQUESTS = "metric.requests_per_sm"
@@ -22,10 +23,11 @@ def cycles_per_request(frame, across):
     def is_swept(rows):
         return across.column in rows and rows[across.column].nunique() > 1
 
-    figure, parts = experiment_panels(good, 11, lambda rows: 4.6 if is_swept(rows) else bars_height(len(rows)))
-    for ax, rows in parts:
+    def draw(ax, rows):
+        subtitle(ax, constants(rows))
         (draw_lines if is_swept(rows) else draw_bars)(ax, rows, across, unit)
-    return figure
+
+    return experiment_figures(good, lambda rows: 3.4 if is_swept(rows) else 0.36 * len(rows), draw)
 
 
 def draw_lines(ax, rows, across, unit):

@@ -1,7 +1,9 @@
 """The cost of branches: time relative to the same work without divergence."""
 
+from matplotlib.colors import Normalize
+
 from plotting.results import NothingToDraw, distinct, experiments, has, numbers, text_of, timed
-from plotting.style import GREY, HEAT, by_series, draw_series, label_lines, note, panels, plt
+from plotting.style import GREY, MAX_HEIGHT, by_series, draw_series, heat_map, label_lines, note, panels, plt
 
 
 def with_relative_times(frame):
@@ -31,7 +33,7 @@ def relative_times(frame, across, down=None):
     if not maps and not lines:
         raise NothingToDraw(f"no experiment sweeps {across.column}")
     map_rows = -(-len(maps) // 2)
-    figure = plt.figure(figsize=(13, 4.3 * (map_rows + len(lines)) + 0.4), layout="constrained")
+    figure = plt.figure(figsize=(13, min(MAX_HEIGHT, 4.3 * (map_rows + len(lines)) + 0.4)), layout="constrained")
     grid = figure.add_gridspec(map_rows + len(lines), 2)
     top = max((rows["relative"].max() for _, rows in maps), default=1)
     for i, (title, rows) in enumerate(maps):
@@ -48,19 +50,11 @@ def relative_times(frame, across, down=None):
 
 def draw_map(ax, rows, across, down, top):
     table = rows.pivot_table(index=down.column, columns=across.column, values="relative").sort_index(ascending=False)
-    ax.imshow(table, cmap=HEAT, vmin=1, vmax=top, aspect="auto")
-    for y, row in enumerate(table.to_numpy()):
-        for x, value in enumerate(row):
-            if value == value:
-                dark = (value - 1) / (top - 1) > 0.6
-                ax.text(x, y, f"{value:.2f}", ha="center", va="center", color="white" if dark else "black")
+    heat_map(ax, table.to_numpy(), "YlOrBr", Normalize(1, top))
     ax.set_xticks(range(table.shape[1]), [text_of(v) for v in table.columns])
     ax.set_yticks(range(table.shape[0]), [text_of(v) for v in table.index])
-    ax.grid(visible=False)
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
     ax.set(xlabel=across.label, ylabel=down.label)
-    note(ax, f"time over {rows['baseline'].iloc[0]}", 10)
+    note(ax, f"time relative to {rows['baseline'].iloc[0]}", 10)
 
 
 def draw_relative(ax, rows, axis, by_rank=False):
@@ -78,5 +72,5 @@ def draw_relative(ax, rows, axis, by_rank=False):
     if by_rank:
         ax.set_xticks(range(len(values)), [text_of(v) for v in values])
     ax.set_ylim(0, 1.06 * ax.get_ylim()[1])
-    ax.set(xlabel=axis.label, ylabel=f"time over {rows['baseline'].iloc[0]}")
+    ax.set(xlabel=axis.label, ylabel=f"time relative to {rows['baseline'].iloc[0]}")
     label_lines(ax, ends)

@@ -5,25 +5,27 @@ from typing import NamedTuple
 
 from matplotlib.ticker import FuncFormatter
 
-from plotting.general import constants
-from plotting.results import NothingToDraw, experiments, has, numbers, timed, timed_with
+from plotting.general import constants, experiment_figures
+from plotting.results import NothingToDraw, distinct, experiments, has, numbers, timed, timed_with
 from plotting.style import (
     PALETTE,
     bars,
-    bars_height,
+    colours,
     count,
     draw_open,
     draw_series,
     equal_factors,
-    experiment_panels,
     label_lines,
     panels,
     powers_of_two,
+    subtitle,
 )
 
 DRAM_READ = "counter.dram_read_bytes"
 STEP = re.compile(r"(?P<what>\w+)@(?:(?P<rank>\d+)\.)?(?P<stream>-?\d+):(?P<begin>[\d.]+)-(?P<end>[\d.]+)")
 MAX_STEPS = 100  # maximum steps per rank that can be distinguished in a figure
+PER_KERNEL = "time per kernel (µs)"
+ONE_LAUNCH = "one launch, with CUDA events around each step, which take time"
 UNITS = {"call": PALETTE[3], "copy_to_device": PALETTE[0], "kernel": PALETTE[1], "copy_to_host": PALETTE[2]}
 
 
@@ -31,24 +33,23 @@ def per_item(frame, items):
     """Time per item of a launch over the number of items; bars for a single number."""
     good = timed_with(frame, items.column)
     good = good.assign(x=numbers(good, items.column), y=good["time_median_us"] / numbers(good, items.column))
-    label = "µs per kernel"
 
     def is_swept(rows):
         return rows["x"].nunique() > 1
 
-    figure, parts = experiment_panels(good, 10.5, lambda rows: 5.4 if is_swept(rows) else bars_height(rows["variant"].nunique()))
-    for ax, rows in parts:
-        ax.set_title(f"{rows['experiment'].iloc[0]}: {constants(rows, [items.column])}")
-        if not is_swept(rows):
+    def draw(ax, rows):
+        subtitle(ax, constants(rows, [items.column]))
+        if is_swept(rows):
+            ends = draw_series(ax, rows, markersize=5)
+            equal_factors(ax.xaxis)
+            equal_factors(ax.yaxis)
+            ax.set(xlabel=items.label, ylabel=PER_KERNEL)
+            label_lines(ax, ends)
+        else:
             bars(ax, list(rows["variant"]), list(rows["y"]))
-            ax.set_xlabel(label)
-            continue
-        ends = draw_series(ax, rows, markersize=5)
-        equal_factors(ax.xaxis)
-        equal_factors(ax.yaxis)
-        ax.set(xlabel=items.label, ylabel=label)
-        label_lines(ax, ends)
-    return figure
+            ax.set_xlabel(PER_KERNEL)
+
+    return experiment_figures(good, lambda rows: 4.2 if is_swept(rows) else 0.36 * rows["variant"].nunique(), draw, 10.5)
 
 
 def transfer_rates(frame, words):
@@ -56,24 +57,26 @@ def transfer_rates(frame, words):
     good = timed_with(frame, words.column)
     size = 4 * numbers(good, words.column)
     good = good.assign(x=size, y=size / good["time_median_us"] / 1e3)
-    figure, parts = experiment_panels(good, 10, 4.2)
-    for ax, rows in parts:
+
+    def draw(ax, rows):
+        subtitle(ax, constants(rows, [words.column]))
         ends = draw_series(ax, rows, markersize=5)
         powers_of_two(ax.xaxis)
-        ax.set_xticks([4**i for i in range(40) if rows["x"].min() <= 4**i <= rows["x"].max()])
+        ax.set_xticks([16**i for i in range(20) if rows["x"].min() <= 16**i <= rows["x"].max()])
         equal_factors(ax.yaxis, (1,))
-        ax.set(xlabel="bytes", ylabel="GB/s each way")
+        ax.set(xlabel="bytes", ylabel="bandwidth per direction (GB/s)")
         label_lines(ax, ends)
-    return figure
+
+    return experiment_figures(good, 3.2, draw)
 
 
 def kept_sets(frame, hot):
     """Time, and bytes read from DRAM if counted, over the working set or the share of persisting accesses."""
     good = timed_with(frame, hot.column)
     parts = experiments(good)
-    measures = [("time_median_us", 1e3, "ms")]
+    measures = [("time_median_us", 1e3, "time (ms)")]
     if has(good, DRAM_READ):
-        measures.append((DRAM_READ, 1e9, "GB read from DRAM besides what is streamed"))
+        measures.append((DRAM_READ, 1e9, "DRAM reads without streamed data (GB)"))
     figure, grid = panels(len(parts), len(measures), 7.2, 4.4)
     for axes, (name, rows) in zip(grid, parts):
         ratios = numbers(rows, "param.hit_ratio")
@@ -135,14 +138,16 @@ def timelines(frame):
     shown = min(ends[-1:] + [1.15 * end for end in ends[-2:-1]], default=0)  # the longest row may be cut off
     for ax, row in zip(grid[:, 0], rows):
         draw_lanes(ax, steps_of(row[column]), lanes, shown)
-        ax.set_title(f"{row['variant']}: {time_text(row, not measured)}")
-    grid[-1, 0].set_xlabel("µs from the launch's start" + ("" if measured else ", predicted"))
+        ax.set_title(f"{row['variant']}: {time_text(row, column)}")
+    grid[-1, 0].set_xlabel("time from the launch's start (µs); " + (ONE_LAUNCH if measured else "predicted"))
     return figure
 
 
-def time_text(row, both):
-    measured = f"{row['time_median_us']:.0f} µs"
-    return f"predicted {float(row['predicted_time_us']):.0f} µs, measured {measured}" if both else measured
+def time_text(row, column):
+    measured = f"measured {row['time_median_us']:.0f} µs"
+    if column == "timeline":
+        return f"{measured}, {max(step.end for step in steps_of(row[column])):.0f} µs with CUDA events"
+    return f"predicted {float(row['predicted_time_us']):.0f} µs, {measured}"
 
 
 def of_one_problem(rows, column, ranks=1):
@@ -176,21 +181,23 @@ def draw_lanes(ax, steps, lanes, until):
 
 
 def swept_times(frame):
-    """Time over the parameter that each experiment varies; filled: measured, open: predicted. Bars if none varies."""
-    parts = experiments(timed(frame))
-    if not parts:
+    """Time over what each experiment varies: filled, measured; open, predicted. Bars where it varies nothing."""
+    good = timed(frame)
+    if good.empty:
         raise NothingToDraw("no row passed with a time")
-    swept = [varying(rows) for _, rows in parts]
-    heights = [3.6 if axis else bars_height(rows["variant"].nunique()) for axis, (_, rows) in zip(swept, parts)]
-    figure, grid = panels(len(parts), 1, 10.5, heights)
-    for ax, axis, (name, rows) in zip(grid[:, 0], swept, parts):
-        ax.set_title(f"{name}: {constants(rows, [axis])}")
+    colours_of = colours(distinct(good, "variant"))
+
+    def draw(ax, rows):
+        axis = varying(rows)
+        subtitle(ax, constants(rows, [axis]))
         if axis:
-            draw_swept(ax, rows, axis)
+            draw_swept(ax, rows, axis, colours_of)
         else:
-            bars(ax, list(rows["variant"]), list(rows["time_median_us"] / 1e3))
-            ax.set_xlabel("ms")
-    return figure
+            scale, unit = time_unit(rows)
+            bars(ax, list(rows["variant"]), list(rows["time_median_us"] / scale))
+            ax.set_xlabel(f"time ({unit})")
+
+    return experiment_figures(good, lambda rows: 2.8 if varying(rows) else 0.3 * rows["variant"].nunique(), draw)
 
 
 def varying(rows):
@@ -198,14 +205,19 @@ def varying(rows):
     return found[0] if found else None
 
 
-def draw_swept(ax, rows, axis):
-    rows = rows.assign(x=numbers(rows, axis), y=rows["time_median_us"] / 1e3, predicted=numbers(rows, "predicted_time_us") / 1e3)
-    ends = draw_series(ax, rows, markersize=5)
-    draw_open(ax, rows, "x", "predicted", "predicted", 9, "best")
+def time_unit(rows):
+    return (1e3, "ms") if rows["time_median_us"].max() > 100 else (1, "µs")
+
+
+def draw_swept(ax, rows, axis, colours_of):
+    scale, unit = time_unit(rows)
+    rows = rows.assign(x=numbers(rows, axis), y=rows["time_median_us"] / scale, predicted=numbers(rows, "predicted_time_us") / scale)
+    ends = draw_series(ax, rows, looks=colours_of, markersize=5)
+    draw_open(ax, rows, "x", "predicted", "predicted", 9, "best", colours_of)
     values = sorted(numbers(rows, axis).unique())
     if values[-1] >= 8 * values[0]:
         powers_of_two(ax.xaxis)
         ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: count(v)))
     ax.set_xticks(values)
-    ax.set(xlabel=axis.removeprefix("param."), ylabel="ms", ylim=(0, 1.08 * ax.get_ylim()[1]))
+    ax.set(xlabel=axis.removeprefix("param."), ylabel=f"time ({unit})", ylim=(0, 1.08 * ax.get_ylim()[1]))
     label_lines(ax, ends)

@@ -1,7 +1,8 @@
 """Latency of a dependent step over the working set, and bandwidth over bytes in flight."""
 
+from plotting.general import constants, experiment_figures
 from plotting.results import distinct, has, numbers, timed_with
-from plotting.style import by_series, colours, draw_series, experiment_panels, label_lines, powers_of_two
+from plotting.style import by_series, colours, draw_series, label_lines, powers_of_two, subtitle
 
 CYCLES = "metric.step_cycles"
 DELIVERED = "metric.delivered_bytes"
@@ -13,15 +14,17 @@ def working_sets(frame, size):
     """A panel per experiment, a line per variant; a bar spans the nearest to the farthest tenth of cache lines if measured."""
     good = timed_with(frame, size.column, CYCLES)
     good = good.assign(x=numbers(good, size.column), y=numbers(good, CYCLES)).dropna(subset=["x", "y"])
-    figure, parts = experiment_panels(good, 11, lambda rows: 4.6 if rows["x"].nunique() > 12 else 3.2)
     shades = colours(distinct(good, "variant"))
-    for ax, rows in parts:
+
+    def draw(ax, rows):
         draw_experiment(ax, rows, shades)
-        ax.set(xlabel=f"{size.label} (bytes)", ylabel="SM clocks per step")
-    return figure
+        ax.set(xlabel=f"{size.label} (bytes)", ylabel="latency (SM cycles)")
+
+    return experiment_figures(good, lambda rows: 3.6 if rows["x"].nunique() > 12 else 2.2, draw)
 
 
 def draw_experiment(ax, rows, shades):
+    subtitle(ax, constants(rows))
     ends = draw_series(ax, rows, looks=shades, markersize=5)
     for _, colour, _, part in by_series(rows, looks=shades):
         if has(part, NEAR, FAR):
@@ -32,7 +35,8 @@ def draw_experiment(ax, rows, shades):
         ax.set_ylim(0, 1.15 * max(rows["y"].max(), numbers(rows, FAR).max() if has(rows, FAR) else 0))
     powers_of_two(ax.xaxis)
     low, high = rows["x"].min(), rows["x"].max()
-    ax.set_xticks([4**i for i in range(40) if low <= 4**i <= high])
+    step = 4 if high / low < 4**9 else 16
+    ax.set_xticks([step**i for i in range(20) if low <= step**i <= high])
     label_lines(ax, ends)
 
 
@@ -41,15 +45,17 @@ def little(frame, in_flight):
     good = timed_with(frame, in_flight.column, DELIVERED)
     rate = numbers(good, DELIVERED) / good["time_median_us"] / 1e3
     good = good.assign(x=numbers(good, in_flight.column), rate=rate).dropna(subset=["x", "rate"])
-    figure, parts = experiment_panels(good, 11, 4.6)
     shades = colours(distinct(good, "variant"))
-    for ax, rows in parts:
+
+    def draw(ax, rows):
+        subtitle(ax, constants(rows))
         for variant, colour, _, own in by_series(rows, looks=shades):
             for loads, marker in zip(sorted(numbers(rows, LOADS).unique()), "ov^s"):
                 part = own[numbers(own, LOADS) == loads].sort_values("x")
                 ax.plot(part["x"], part["rate"], "-", marker=marker, markersize=5, color=colour,
-                        label=f"{variant}, {int(loads)} loads of each thread")  # fmt: skip
+                        label=f"{variant}, {int(loads)} loads per thread")  # fmt: skip
         powers_of_two(ax.xaxis)
-        ax.set(ylim=(0, None), xlabel=in_flight.label, ylabel="GB/s that reach the SMs")
-        ax.legend(loc="upper left")
-    return figure
+        ax.set(ylim=(0, None), xlabel=in_flight.label, ylabel="bandwidth to the SMs (GB/s)")
+        ax.legend(loc="upper left", fontsize=9)
+
+    return experiment_figures(good, 3.4, draw)

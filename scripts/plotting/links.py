@@ -51,7 +51,7 @@ def peer_copy(rows):
     figure, grid = panels(2, 1, 10, [4.2, 5.4])
     one_way = chosen(rows, "one_way", gpus=2)
     looks = colours(distinct(one_way, "variant"))
-    draw_lines(grid[0, 0], one_way, looks, FP32 * one_way["param.n"], one_way["link_gb_per_s"], "one way, by size", "GB/s", as_bytes)
+    draw_lines(grid[0, 0], one_way, looks, FP32 * one_way["param.n"], one_way["link_gb_per_s"], "one way, by size", "bandwidth (GB/s)", as_bytes)
     cases = [("one way", "one_way", 2), ("both ways, 2 GPUs", "ring", 2), ("around a ring, 4 GPUs", "ring", 4),
              ("all pairs, 2 GPUs", "all_pairs", 2), ("all pairs, 4 GPUs", "all_pairs", 4)]  # fmt: skip
     largest = [chosen(rows, experiment, gpus=gpus).sort_values("param.n").groupby("variant")["link_gb_per_s"].last()
@@ -60,9 +60,9 @@ def peer_copy(rows):
     ax = grid[1, 0]
     grouped_bars(ax, [label for label, _, _ in cases],
                  [(name, looks[name][0], [rates.get(name, math.nan) for rates in largest], None) for name in names])  # fmt: skip
-    ax.set_xlabel("GB/s into a GPU, of as many out of it; the largest size of each")
+    ax.set_xlabel("bandwidth into a GPU, equal to that out of it (GB/s), at the largest size")
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=10)
-    return figure, "What the links between GPUs carry"
+    return figure, "Copies between GPUs: link bandwidth by size and pattern"
 
 
 # ---- collectives
@@ -75,9 +75,9 @@ def collectives(rows):
     for column, gpus in enumerate((2, 4)):
         own = chosen(rows, "all_reduce", gpus=gpus)
         small = own[own["bytes"] <= KIB * KIB]
-        draw_lines(grid[0, column], small, looks, small["bytes"], small["time_median_us"], f"{gpus} GPUs, up to 1 MiB", "µs", as_bytes)
-        draw_lines(grid[1, column], own, looks, own["bytes"], own["link_gb_per_s"], f"{gpus} GPUs", "bus bandwidth, GB/s", as_bytes)
-    return figure, "All-reduces in fp32, by the bytes of a vector"
+        draw_lines(grid[0, column], small, looks, small["bytes"], small["time_median_us"], f"{gpus} GPUs, up to 1 MiB", "time (µs)", as_bytes)
+        draw_lines(grid[1, column], own, looks, own["bytes"], own["link_gb_per_s"], f"{gpus} GPUs", "bus bandwidth (GB/s)", as_bytes)
+    return figure, "fp32 all-reduce: time and bus bandwidth by vector size"
 
 
 # ---- products
@@ -93,7 +93,7 @@ def shared_products(rows):
         own = chosen(products, "everywhere", gpus=gpus, split="rows")
         ax.axhline(gpus, color=LINE, lw=1, zorder=2.1)
         draw_lines(ax, own, looks, own["param.n"], own["speedup"], f"C = A·B by rows, {gpus} GPUs, by m = n = k",
-                   "times as fast as one GPU", as_numbers, 1.05 * gpus)  # fmt: skip
+                   "speedup over one GPU", as_numbers, 1.05 * gpus)  # fmt: skip
         ax = grid[1, column]
         own = chosen(pairs, "tokens", gpus=gpus)
         tokens = sorted(own["param.tokens"].unique())
@@ -101,10 +101,10 @@ def shared_products(rows):
                   for name, colour, _, part in by_series(own[own["variant"] != "one_gpu"])]  # fmt: skip
         grouped_bars(ax, [f"{t:g} tokens" for t in tokens], series, top=gpus)
         ax.axvline(gpus, color=LINE, lw=1)
-        ax.set(title=f"MLP of width 4096, {gpus} GPUs", xlabel="times as fast as one GPU")
+        ax.set(title=f"MLP of width 4096, {gpus} GPUs", xlabel="speedup over one GPU")
         if column == 1:
             ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=10)
-    return figure, "Products that GPUs share"
+    return figure, "Tensor parallelism: speedup over one GPU"
 
 
 # ---- data_parallel
@@ -118,8 +118,8 @@ def data_parallel(rows):
         for column, gpus in enumerate((2, 4)):
             part = chosen(own, "backward_length", gpus=gpus, dtype=dtype)
             draw_lines(grid[line, column], part, looks, part["param.cost"], part["time_median_us"] / 1e3,
-                       f"gradients in {dtype}, {gpus} GPUs, by cost", "ms", as_numbers)  # fmt: skip
-    return figure, "A step of data-parallel training, by the length of the backward pass"
+                       f"gradients in {dtype}, {gpus} GPUs, by cost", "time (ms)", as_numbers)  # fmt: skip
+    return figure, "Data-parallel training step: time by length of the backward pass"
 
 
 FIGURES = {

@@ -14,10 +14,11 @@ def time_against_memory(frame, memory, traded):
         raise NothingToDraw(f"rows that differ in {traded.column} are needed")
     figure, grid = panels(len(parts), 1, 9, 4.8)
     for ax, (name, rows) in zip(grid[:, 0], parts):
-        for variant, colour, dash, part in by_series(rows):
+        scale, unit = (1, "GB") if rows["x"].max() > 0.5 else (1e3, "MB")
+        for variant, colour, dash, part in by_series(rows.assign(x=scale * rows["x"])):
             draw_curve(ax, part.sort_values("traded"), variant, colour, dash)
         powers_of_two(ax.xaxis)
-        ax.set(title=name, xlabel=f"{memory.label} (GB)", ylabel=f"{basis(rows)} time (ms)", ylim=(0, 1.12 * rows["y"].max()))
+        ax.set(title=name, xlabel=f"{memory.label} ({unit})", ylabel=f"{basis(rows)} time (ms)", ylim=(0, 1.12 * rows["y"].max()))
         note(ax, f"at the points: {traded.label}")
         ax.legend(loc="best")
     return figure

@@ -69,7 +69,7 @@ def type_names(frame):
 
 
 def ladder(frame):
-    """TFLOP/s of every variant, with its share of the library's rate, per size and mode."""
+    """TFLOP/s of every variant, and its share of the library's: a figure per mode, a panel per size."""
     frame = with_sizes(frame)
     good = timed(frame)
     if not has(good, "tflops"):
@@ -86,17 +86,20 @@ def ladder(frame):
     types = [t for t in distinct(good, "types") if 2 * tried[t] > tried.max()]
     variants = order_of_rungs(frame)
     height = bars_height(len(variants) * (1 + 0.55 * (len(types) - 1)))
-    label = "TFLOP/s" + (" (in brackets: share of cublas)" if is_vendor(good).any() else "")
-    figure, grid = panels(len(modes), len(sizes), 4.6 if len(sizes) > 1 else 8, height, sharey="row")
-    for row, mode in zip(grid, modes):
-        for ax, size in zip(row, sizes):
+    label = "throughput (TFLOP/s)" + ("\n(in brackets: share of cublas)" if is_vendor(good).any() else "")
+    figures = []
+    for mode in modes:
+        figure, grid = panels(-(-len(sizes) // 2), min(2, len(sizes)), 6.4 if len(sizes) > 1 else 8, height, sharey="row")
+        for ax, size in zip(grid.flat, sizes):
             part = frame[(frame["mode"] == mode) & (frame["size"] == size)]
             draw_rungs(ax, part, variants, types, good["tflops"].max())
-            ax.set(title=f"{size}, {mode}", xlabel=label)
-    if len(types) > 1:
-        handles, names = grid[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside right upper")
-    return figure
+            ax.set(title=f"m × n × k = {size}, {mode}", xlabel=label)
+        for ax in list(grid.flat)[len(sizes) :]:
+            ax.set_axis_off()
+        if len(types) > 1:
+            figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside right upper")
+        figures.append(figure)
+    return figures
 
 
 def order_of_rungs(frame):
@@ -145,7 +148,7 @@ def ladder_by_size(good):
         ends = draw_series(ax, part.assign(x=side, y=part["tflops"]), markersize=4)
         axis_of(ax, side.round())
         ax.set_ylim(bottom=0)
-        ax.set(title=f"{kind}, {good['mode'].iloc[0]}", xlabel="cube root of m · n · k", ylabel="TFLOP/s")
+        ax.set(title=f"{kind}, {good['mode'].iloc[0]}", xlabel="cube root of m · n · k", ylabel="throughput (TFLOP/s)")
         label_lines(ax, ends)
     return figure
 
@@ -170,8 +173,8 @@ def error_against_speed(frame):
         ax.scatter(rows[vendor]["tflops"], rows[vendor]["error_rms_rel"], color=colour, marker="s", s=70, zorder=3)
         ax.scatter(rows[~vendor]["tflops"], rows[~vendor]["error_rms_rel"], color=colour, marker="o", s=55, zorder=3)
         names.append((rows["tflops"].iloc[-1], rows["error_rms_rel"].iloc[-1], kind, colour))
-    ax.set(yscale="log", xlabel="TFLOP/s", ylabel="rms error / rms result",
-           title=f"{size}, {mode}: to the right is faster, below is more exact",
+    ax.set(yscale="log", xlabel="throughput (TFLOP/s)", ylabel="relative error (rms)",
+           title=f"m × n × k = {size}, {mode}",
            xlim=(0, part["tflops"].max() * 1.42), ylim=(part["error_rms_rel"].min() / 2.5, part["error_rms_rel"].max() * 2.5))  # fmt: skip
     label_points(ax, names, part[["tflops", "error_rms_rel"]].to_numpy())
     ax.annotate("■ library   ● own kernels", (1, 0), xycoords="axes fraction", xytext=(-4, 8),
@@ -203,8 +206,8 @@ def row_pitch(frame):
             ("data: 32 banks", PALETTE[1], numbers(naive, "counter.l1_data_wavefronts") / steps),
             ("tags: four lines at a time", PALETTE[2], numbers(naive, "counter.l1_tag_wavefronts") / steps),
         ]
-        xlabel = "turns of each stage for a warp's step along k"
-        draw_pitch_bars(grid[0][1], labels, stages, "what L1 is busy with", xlabel)
+        xlabel = "wavefronts per warp and step along k"
+        draw_pitch_bars(grid[0][1], labels, stages, "L1 wavefronts", xlabel)
     return figure
 
 

@@ -27,19 +27,19 @@ def bare(ax):
 # Panels: title, arrows (source GPU, start time, text, whether it is data), waits (GPU, start, end). A one-way transfer takes one unit of
 # time.
 STEPS = [
-    ("load, atomic addition: a request there, an answer back",
+    ("load, atomic addition: request and reply",
      [(0, 0, "request", False), (1, 1, "data", True), (0, 2, "request", False), (1, 3, "data", True)],
      [(0, 0, 2), (0, 2, 4)]),
-    ("store: one way, and GPU 0 goes on; GPU 1 notices nothing by itself",
+    ("store: one way, GPU 0 continues; GPU 1 receives no notification",
      [(0, t / 4, "data" if t == 4 else "", True) for t in range(5)],
      []),
-    ("signal: a number is stored, and the other GPU looks at its own memory until it is there",
+    ("signal: GPU 0 stores a number, GPU 1 polls its own memory",
      [(0, 0, "1", False), (1, 1, "2", False), (0, 2, "3", False), (1, 3, "4", False)],
      [(1, 0, 1), (0, 0, 2), (1, 1, 3), (0, 2, 4)]),
-    ("signal after data: the number leaves when the data have been acknowledged",
+    ("signal after data: GPU 0 stores the number after the data are acknowledged",
      [(0, 0, "data", True), (1, 1, "acknowledged", False), (0, 2, "1", False)],
      [(0, 0, 2), (1, 0, 3)]),
-    ("copy: many loads under way at once; the link is never empty",
+    ("copy: many loads in flight, the link is always busy",
      [arrow for t in range(9) for arrow in ((0, t / 4, "", False), (1, 1 + t / 4, "data" if t == 8 else "", True))],
      []),
 ]  # fmt: skip
@@ -66,8 +66,8 @@ def timeline_peer_copy():
         ax.set_ylim(-0.3, 1.3)
         ax.set_title(title)
         bare(ax)
-    axes[-1].set_xlabel("time, in ways over the link, without what GPUs take themselves; grey: waits", color=GREY)
-    return titled(figure, "Two GPUs: what crosses the link, and who waits")
+    axes[-1].set_xlabel("time, in one-way link latencies, without time on the GPUs; grey: waiting", color=GREY)
+    return titled(figure, "Two GPUs: messages over the link and waiting times")
 
 
 # ---- all-reduces: the ranks whose values each GPU has summed, for each part
@@ -132,9 +132,9 @@ def lanes_collectives():
         axes[0].set_yticks([rank + 0.5 for rank in range(RANKS)], [f"GPU {rank}" for rank in range(RANKS)], fontsize=9)
         axes[0].tick_params(length=0)
         axes[0].set_ylabel(name, fontweight="bold")
-    figure.supxlabel("Columns are parts of the vector; digits are the GPUs whose summands are in it; framed: new in this step.",
+    figure.supxlabel("Columns: parts of the vector. Digits: GPUs whose values the partial sum contains. Framed: new in this step.",
                      x=0.01, ha="left", fontsize=10, color=GREY)  # fmt: skip
-    return titled(figure, "An all-reduce on four GPUs: what each has after each step")
+    return titled(figure, "All-reduce on four GPUs: partial sums after each step")
 
 
 # ---- products
@@ -181,14 +181,14 @@ def draw_summands(ax, x, y):
     for rank in reversed(range(RANKS)):
         at = (x + 0.3 * rank, y + 0.3 * rank)
         ax.add_patch(Rectangle(at, SIDE - 0.9, SIDE - 0.9, facecolor=PALETTE[rank], edgecolor="white", lw=1.5))
-    ax.text(x + SIDE / 2, y - 0.12, "summands of C", ha="center", va="bottom", fontsize=10)
+    ax.text(x + SIDE / 2, y - 0.12, "partial sums of C", ha="center", va="bottom", fontsize=10)
 
 
 def lanes_tensor_parallel():
     splits = [
-        ("rows", "a piece of C that lies together\neach GPU receives 3/4 of C"),
+        ("rows", "contiguous rows of C\neach GPU receives 3/4 of C"),
         ("columns", "a piece of each row of C\neach GPU receives 3/4 of C"),
-        ("k", "a summand of all of C\neach GPU receives 2 · 3/4 of C"),
+        ("k", "a partial sum of all of C\neach GPU receives 2 · 3/4 of C"),
         ("grid", "a piece of half of the rows\neach GPU receives 3/4 of C"),
     ]
     figure, grid = plt.subplots(2, 2, figsize=(10.5, 6.2), layout="constrained")
@@ -210,7 +210,7 @@ def lanes_tensor_parallel():
     for rank in range(RANKS):
         grid[0, 0].add_patch(Rectangle((0, 0), 0, 0, facecolor=PALETTE[rank], alpha=0.75, label=f"GPU {rank}"))
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower left", ncol=RANKS)
-    return titled(figure, "One product on four GPUs: what each reads, and what it leaves")
+    return titled(figure, "Matrix product on four GPUs: operands and results of each")
 
 
 # ---- training steps
@@ -273,9 +273,9 @@ def timeline_data_parallel():
         bare(ax)
         ax.set_yticks([0.5, 1.5], UNITS, fontsize=9)
         ax.tick_params(length=0)
-    says = "time, in no measured proportion; B: backward pass of a bucket, digits: its exchange"
+    says = "time, not to scale; B: backward pass of a bucket, digits: its exchange"
     axes[-1].set_xlabel(says, color=GREY)
-    return titled(figure, "A step of training on several GPUs: when gradients are exchanged")
+    return titled(figure, "Data-parallel training step: schedule of the gradient exchange")
 
 
 PICTURES = {

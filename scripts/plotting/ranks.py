@@ -1,6 +1,6 @@
 """Timeline of the GPUs of one problem: a lane for each rank, a bar for each step."""
 
-from plotting.host import of_one_problem, rows_with_steps, steps_of
+from plotting.host import ONE_LAUNCH, of_one_problem, rows_with_steps, steps_of
 from plotting.results import timed
 from plotting.style import GREY, PALETTE, panels
 
@@ -25,7 +25,7 @@ def timelines(frame):
         draw_ranks(ax, steps, ranks, colours)
         ax.set_xlim(0, 1.02 * until)
         ax.set_title(f"{row['variant']}: {time_text(row)}")
-    grid[-1, 0].set_xlabel("µs from the launch's start; the events around each step make this launch longer than the measured ones")
+    grid[-1, 0].set_xlabel("time from the launch's start (µs); " + ONE_LAUNCH)
     return figure
 
 

@@ -1,15 +1,8 @@
 """Rates of variants: bars by groups of problems, and lines over an extent."""
 
-import textwrap
-
 from plotting.general import constants
 from plotting.results import NothingToDraw, distinct, experiments, numbers, text_of, timed
-from plotting.style import PALETTE, draw_series, grouped_bars, label_lines, panels, powers_of_two
-
-
-def title_of(name, rows, besides):
-    """The title of a panel, wrapped to its width."""
-    return "\n".join(textwrap.wrap(f"{name}: {constants(rows, besides)}", 90))
+from plotting.style import PALETTE, draw_series, grouped_bars, label_lines, panels, powers_of_two, subtitle
 
 
 def rates(frame, across, groups):
@@ -32,12 +25,14 @@ def rates(frame, across, groups):
         series.append((text_of(value), PALETTE[i % len(PALETTE)], own.reindex(variants), None))
     ax = grid[0][0]
     grouped_bars(ax, variants, series)
-    ax.set(title=title_of(name, rows, [groups.column]), xlabel="TFLOP/s")
-    ax.legend(loc="upper right")
+    ax.set(title=name, xlabel="throughput (TFLOP/s)")
+    subtitle(ax, constants(rows, [groups.column]))
+    ax.legend(loc="upper right", title=groups.label)
     for ax, (name, rows) in zip(grid[1:, 0], swept):
         ends = draw_series(ax, rows.assign(x=numbers(rows, across.column), y=rows["rate"]), markersize=5)
         powers_of_two(ax.xaxis)
         ax.set_xticks(sorted(numbers(rows, across.column).unique()))
-        ax.set(title=title_of(name, rows, [across.column]), xlabel=across.label, ylabel="TFLOP/s", ylim=(0, 1.08 * ax.get_ylim()[1]))
+        ax.set(title=name, xlabel=across.label, ylabel="throughput (TFLOP/s)", ylim=(0, 1.08 * ax.get_ylim()[1]))
+        subtitle(ax, constants(rows, [across.column]))
         label_lines(ax, ends)
     return figure

@@ -151,7 +151,7 @@ def swept(frame, least=3):
 def rate(frame):
     """Column and label of the rate that is limited: bytes if limited by DRAM, else operations."""
     by_dram = (frame["limit_by"] == "dram").mean() > 0.5
-    preferred = [("useful_gb_per_s", "useful GB/s"), ("tflops", "TFLOP/s")]
+    preferred = [("useful_gb_per_s", "useful bandwidth (GB/s)"), ("tflops", "throughput (TFLOP/s)")]
     for column, label in preferred if by_dram else reversed(preferred):
         if has(frame, column):
             return column, label

@@ -18,7 +18,7 @@ from pathlib import Path
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from plotting.results import UsageError, gpu_name, load, timed
-from plotting.style import GREY, PALETTE, panels, save
+from plotting.style import GREY, PALETTE, panels, save, titled
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 INCHES_WIDE = 5.6  # of a panel
@@ -125,7 +125,7 @@ def draw_panel(ax, rows, kinds, colour):
     ridges = [rates[pipe] / bandwidth for _, bandwidth, rates in kinds if pipe in rates]
     low = min(rows["arithmetic_intensity"].min(), min(ridges) / 4) / MARGIN
     high = max(rows["arithmetic_intensity"].max() * ROOM_FOR_NAMES, max(ridges) * MARGIN)
-    ax.set(xscale="log", yscale="log", xlabel="operations per byte of device memory", ylabel="TFLOP/s")
+    ax.set(xscale="log", yscale="log", xlabel="arithmetic intensity (operations per byte of DRAM)", ylabel="throughput (TFLOP/s)")
     draw_roofs(ax, kinds, [pipe], low, high)
     draw_path(ax, rows, colour)
     top = max(rates[pipe] / 1e12 for _, _, rates in kinds if pipe in rates)
@@ -161,7 +161,7 @@ def run(arguments):
         draw_panel(axes[place], part, kinds, PALETTE[place % len(PALETTE)])
     for ax in axes[len(parts):]:
         ax.remove()
-    figure.suptitle(f"Under the roofs of {gpu or 'an unknown GPU'}: solid measured, dashed datasheet", fontsize=11)
+    titled(figure, f"Roofline of {gpu or 'an unknown GPU'}: ceilings measured (solid), datasheet (dashed)")
     figure.draw_without_rendering()
     for place, part in enumerate(parts):
         draw_names(axes[place], part, PALETTE[place % len(PALETTE)])

@@ -7,8 +7,9 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from plotting.general import experiment_figures
 from plotting.results import axes, basis, distinct, has, numbers, text_of, timed_with
-from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, experiment_panels, panels
+from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, panels
 
 MAX_BARS = 16
 MAX_DIVISOR = 64  # larger powers of two share its colour
@@ -28,7 +29,7 @@ def sawtooth(frame, size):
     figure, grid = panels(max(1, good["variant"].nunique()), 1, 11, 5.2)
     for ax, variant in zip(grid[:, 0], distinct(good, "variant")):
         draw_sawtooth(ax, good[good["variant"] == variant].assign(n=lambda f: numbers(f, size.column)), size)
-        ax.set_title(f"{variant}: a grey line where one more tile begins another wave")
+        ax.set_title(f"{variant}: grey lines where the number of waves increases")
     return figure
 
 
@@ -44,7 +45,7 @@ def draw_sawtooth(ax, rows, size):
         ax.plot(n, scale * relative, color=PALETTE[1], linewidth=1.5, zorder=2,
                 label="predicted from whole waves and tiles, scaled to the best point")  # fmt: skip
     ax.plot(n, tflops, "o", color=PALETTE[0], markersize=5, zorder=3, label=basis(rows))
-    ax.set(xlabel=size.label, ylabel="TFLOP/s", ylim=(0, 1.18 * tflops.max()))
+    ax.set(xlabel=size.label, ylabel="throughput (TFLOP/s)", ylim=(0, 1.18 * tflops.max()))
     ax.legend(loc="lower right", frameon=True, facecolor="white", edgecolor="white", framealpha=1)
 
 
@@ -69,16 +70,19 @@ def mark_wave_edges(ax, rows):
 def divisibility(frame, size):
     """Throughput, coloured by the largest power of two that divides the size: bars for few sizes, points for many."""
     good = timed_with(frame, size.column, "tflops", "metric.divisor_pow2")
-    figure, parts = experiment_panels(good, 10, 4.3)
     looks = divisor_colours(set(divisor_classes(good).dropna()))
-    for ax, rows in parts:
+
+    def draw(ax, rows):
         rows = rows.assign(n=numbers(rows, size.column), divisor=divisor_classes(rows)).sort_values("n")
         few = rows["n"].nunique() <= MAX_BARS
         (draw_divisor_bars if few else draw_divisor_points)(ax, rows, looks)
-        ax.set(xlabel=size.label, ylabel="TFLOP/s")
+        ax.set(xlabel=size.label, ylabel="throughput (TFLOP/s)")
         ax.set_ylim(bottom=0)
-    name_divisors(figure, looks, size.label)
-    return figure
+
+    figures = experiment_figures(good, 3.3, draw, 10)
+    for figure in figures:
+        name_divisors(figure, looks, size.label)
+    return figures
 
 
 def name_divisors(figure, looks, what):

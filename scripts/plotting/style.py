@@ -2,17 +2,20 @@
 
 import io
 import math
+import textwrap
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 from PIL import Image
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend must be selected first)
 from matplotlib import patheffects  # noqa: E402
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator  # noqa: E402
+from matplotlib.patches import Rectangle  # noqa: E402
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator  # noqa: E402
 
-from plotting.results import UsageError, distinct, experiments, is_simulated  # noqa: E402
+from plotting.results import UsageError, distinct, is_simulated  # noqa: E402
 from plotting.statuses import PASSED  # noqa: E402
 
 # Okabe and Ito, Color Universal Design (2008), without yellow, which is hardly visible on white.
@@ -20,7 +23,10 @@ PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ["-", "--", ":", "-."]
 GREY = "#666666"
 SEQUENTIAL = "viridis"
-HEAT = "YlOrBr"
+MAX_HEIGHT = 10.4  # inches of a figure: at most 1500 pixels at DPI
+DPI = 144
+FIGURE_HEAD, PANEL_FRAME = 0.6, 1.0  # inches of a figure's title and note; of a panel's title and labels
+MAX_PANELS_HEIGHT = MAX_HEIGHT - FIGURE_HEAD
 
 plt.rcParams.update(
     {
@@ -43,8 +49,10 @@ plt.rcParams.update(
 
 
 def panels(rows, columns, width, heights, **options):
-    """A figure with a grid of panels: `width` of each panel and `heights` of all rows or of each row, in inches."""
+    """A grid of panels; inches: the width of each, and the height of all or of each row, less where the figure would be too tall."""
     heights = heights if isinstance(heights, list) else [heights] * rows
+    fitting = min(1, (MAX_HEIGHT - 0.4) / sum(heights))
+    heights = [height * fitting for height in heights]
     figure, grid = plt.subplots(
         rows,
         columns,
@@ -57,14 +65,42 @@ def panels(rows, columns, width, heights, **options):
     return figure, grid
 
 
-def experiment_panels(frame, width, height):
-    """A figure with a titled panel for each experiment, one below another. `height` is in inches, or a function of the experiment's
-    rows. Returns the figure and [(axes, rows)] of the panels."""
-    parts = experiments(frame)
-    figure, grid = panels(len(parts), 1, width, [height(rows) if callable(height) else height for _, rows in parts])
-    for ax, (name, _) in zip(grid[:, 0], parts):
-        ax.set_title(name)
-    return figure, [(ax, rows) for ax, (_, rows) in zip(grid[:, 0], parts)]
+def columns_of_panels(heights):
+    """The height of the taller column, and the number of panels in the first one: one column if it fits, else two of similar height."""
+    if sum(heights) <= MAX_PANELS_HEIGHT:
+        return sum(heights), len(heights)
+    splits = [(max(sum(heights[:first]), sum(heights[first:])), first) for first in range(1, len(heights) + 1)]
+    return min(splits, key=lambda split: (math.ceil(split[0]), -split[1]))
+
+
+def pages_of_panels(names, heights, width):
+    """Figures of named panels: (figure, axes of its panels). `heights`: inches of each panel's axes. A figure has as many panels as fit."""
+    heights = [min(height + PANEL_FRAME, MAX_PANELS_HEIGHT) for height in heights]
+    while heights:
+        fitting = [n for n in range(2, len(heights) + 1) if columns_of_panels(heights[:n])[0] <= MAX_PANELS_HEIGHT]
+        count = max(fitting, default=1)
+        tall, first = columns_of_panels(heights[:count])
+        columns = [column for column in (heights[:first], heights[first:count]) if column]
+        figure = plt.figure(figsize=(width if len(columns) == 1 else 13, tall + FIGURE_HEAD), layout="constrained")
+        axes = []
+        for part, column in zip(figure.subfigures(1, len(columns), squeeze=False)[0], columns):
+            left = [tall - sum(column)] if tall - sum(column) > 0.1 else []
+            ratios = [height - PANEL_FRAME for height in column] + left
+            cells = part.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
+            axes += list(cells[: len(column)])
+            for empty in cells[len(column) :]:
+                empty.set_axis_off()
+        for ax, name in zip(axes, names):
+            ax.set_title(name)
+        yield figure, axes
+        names, heights = names[count:], heights[count:]
+
+
+def subtitle(ax, text):
+    """A grey text between title and axes, wrapped to the width of a panel in a two-column figure."""
+    lines = textwrap.wrap(text, 72)
+    ax.set_title(ax.get_title(loc="left"), pad=6 + 12 * len(lines))
+    ax.annotate("\n".join(lines), (0, 1), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points", fontsize=9, color=GREY)
 
 
 def colours(names):
@@ -132,9 +168,10 @@ def scale(ax, top, characters):
     if top <= 0:
         ax.set_xticks([0])
         return
-    inches = 0.75 * ax.figure.get_figwidth() / ax.get_subplotspec().get_gridspec().ncols
+    inches = 0.75 * ax.figure.bbox.width / ax.figure.dpi / ax.get_subplotspec().get_gridspec().ncols
     room = min(0.6, (0.075 * characters + 0.15) / inches)
     ax.set_xlim(0, top / (1 - room))
+    ax.xaxis.set_major_locator(MaxNLocator(int(1.5 * inches), steps=[1, 2, 5, 10]))
     ax.set_xticks([t for t in ax.get_xticks() if t <= 1.05 * top])
 
 
@@ -154,12 +191,32 @@ def draw_series(ax, rows, names="variant", looks=None, **line):
     return ends
 
 
-def draw_open(ax, rows, x, y, label, size, place):
-    """Draws open circles for values from another source than those of draw_series(), with a legend."""
-    for _, colour, _, part in by_series(rows):
+def draw_open(ax, rows, x, y, label, size, place, looks=None):
+    """Open circles, for what was found otherwise than the points of draw_series; the label is in a legend."""
+    for _, colour, _, part in by_series(rows, looks=looks):
         ax.plot(part[x], part[y], "o", markerfacecolor="none", markeredgecolor=colour, markersize=size)
     ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=size, label=label)
     ax.legend(loc=place)
+
+
+def heat_map(ax, table, cmap, norm):
+    """A cell with its value, in two digits, for each number of the table; the caller sets the ticks."""
+    shades = plt.get_cmap(cmap)
+    ax.imshow(table, cmap=shades, norm=norm, aspect="auto")
+    for (y, x), value in np.ndenumerate(table):
+        if not math.isnan(value):
+            ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="#BBBBBB", linewidth=0.8))
+            luminance = np.dot(shades(norm(value))[:3], (0.299, 0.587, 0.114))
+            text = f"{value:.2f}" if value >= 0.01 else f"{value:.1g}"
+            ax.text(x, y, text, ha="center", va="center", color="black" if luminance > 0.5 else "white")
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def legend_at_right(ax):
+    """A legend to the right of the axes."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.03, 1), fontsize=9, handlelength=1.2)
 
 
 def note(ax, text, size=9):
@@ -176,7 +233,11 @@ def axis_of(ax, values):
         return
     powers_of_two(ax.xaxis)
     if len(values) <= 12:
-        ax.xaxis.set_ticks(values)
+        ticks = [values[-1]]
+        for value in reversed(values):
+            if math.log(ticks[-1] / value) > 0.09 * math.log(values[-1] / values[0]):
+                ticks.append(value)
+        ax.xaxis.set_ticks(ticks)
 
 
 def equal_factors(axis, ticks=(1, 2, 5)):
@@ -198,8 +259,8 @@ def powers_of_two(axis):
 
 
 def count(value):
-    """A number as text: 4096, 64Ki for 65536, 32Mi for 33554432."""
-    for size, suffix, least in ((2**30, "Gi", 1), (2**20, "Mi", 1), (2**10, "Ki", 16)):
+    """4096, 65536 as 64Ki, 33554432 as 32Mi, 1000000 as 1M."""
+    for size, suffix, least in ((2**30, "Gi", 1), (2**20, "Mi", 1), (10**6, "M", 1), (2**10, "Ki", 16)):
         if value >= least * size and value % size == 0:
             return f"{value / size:g}{suffix}"
     return f"{value:.0f}" if value % 1 == 0 else f"{value:.3g}"
@@ -247,13 +308,14 @@ def label_points(ax, points, others):
 
 
 def titled(figure, title, gpu=""):
-    """Adds a title above all panels, with the GPU if known."""
-    figure.suptitle(f"{title}  ·  {gpu}" if gpu else title, x=0.01, ha="left", fontsize=14, fontweight="bold")
+    """A head over all panels: the title, and the GPU where there is one."""
+    lines = [textwrap.fill(line, int(8.4 * figure.get_figwidth())) for line in (f"{title}  ·  {gpu}" if gpu else title).split("\n")]
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=14, fontweight="bold")
     return figure
 
 
-def save(figure, path, dpi=144):
-    """Writes the figure, closes it and prints its path. The extension of the path selects the format.
+def save(figure, path, dpi=DPI):
+    """Writes the figure, closes it and prints where it is. The ending of the path chooses the format.
 
     PNG files have a palette of at most 256 colours, which needs a third of the bytes of RGBA and less time to compress.
     """
@@ -262,9 +324,9 @@ def save(figure, path, dpi=144):
         raise UsageError(f"{path}: unknown format '{ending}'; expected an extension such as .png or .svg")
     if ending == "png":
         pixels = io.BytesIO()
+        figure.set_dpi(dpi)
         figure.savefig(pixels, format="raw", dpi=dpi)
-        size = tuple(int(inches * dpi) for inches in figure.get_size_inches())
-        with_palette(Image.frombytes("RGBA", size, pixels.getvalue())).save(path, optimize=True)
+        with_palette(Image.frombytes("RGBA", figure.canvas.get_width_height(), pixels.getvalue())).save(path, optimize=True)
     else:
         figure.savefig(path, dpi=dpi)
     plt.close(figure)
@@ -272,9 +334,12 @@ def save(figure, path, dpi=144):
 
 
 def with_palette(image):
-    """The image with at most 256 colours. The octree averages similar colours, so white and black are then set exactly."""
+    """The image in at most 256 colours. The octree averages similar colours, so white, black and the background are set exactly afterwards."""
     few = image.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    few.putpalette([255 if part >= 252 else 0 if part <= 3 else part for part in few.getpalette()])
+    palette = [255 if part >= 252 else 0 if part <= 3 else part for part in few.getpalette()]
+    corner = 3 * few.getpixel((0, 0))
+    palette[corner : corner + 3] = image.getpixel((0, 0))[:3]
+    few.putpalette(palette)
     return few
 
 

@@ -1,23 +1,24 @@
-"""Rates over occupancy."""
+"""Throughput over occupancy."""
 
 import numpy as np
 
-from plotting.general import draw_experiment
-from plotting.results import numbers, rate, timed_with
-from plotting.style import bars_height, draw_open, draw_series, experiment_panels, label_lines
+from plotting.general import constants, draw_experiment, experiment_figures
+from plotting.results import distinct, numbers, rate, timed_with
+from plotting.style import colours, draw_open, draw_series, label_lines, subtitle
 
 OCCUPANCY = "occupancy_pct"
 ACTIVE_WARPS = "counter.active_warps_per_sm"
 
 
 def rate_over_occupancy(frame):
-    """A panel per experiment: a line per variant if the occupancy of all variants varies, else as for any family."""
-    figure, parts = experiment_panels(
-        timed_with(frame, OCCUPANCY), 10, lambda rows: 4.2 if compares_occupancies(rows) else bars_height(max(8, rows["variant"].nunique()))
-    )
-    for ax, rows in parts:
-        (draw_over_occupancy if compares_occupancies(rows) else draw_experiment)(ax, rows)
-    return figure
+    """A line per variant where an experiment compares variants whose occupancy varies, else as for any family."""
+    good = timed_with(frame, OCCUPANCY)
+    colours_of = colours(distinct(good, "variant"))
+
+    def draw(ax, rows):
+        (draw_over_occupancy if compares_occupancies(rows) else draw_experiment)(ax, rows, colours_of)
+
+    return experiment_figures(good, 2.2, draw)
 
 
 def compares_occupancies(rows):
@@ -31,12 +32,13 @@ def achieved_pct(rows):
     return numbers(rows, OCCUPANCY) * numbers(rows, ACTIVE_WARPS) / warps
 
 
-def draw_over_occupancy(ax, rows):
-    """Filled points: theoretical occupancy; open points: counted occupancy."""
+def draw_over_occupancy(ax, rows, colours_of):
+    """Filled, at the occupancy that resources allow; open, at the one that was counted."""
     column, label = rate(rows)
+    subtitle(ax, constants(rows))
     rows = rows.assign(x=numbers(rows, OCCUPANCY), y=numbers(rows, column), achieved=achieved_pct(rows))
-    ends = draw_series(ax, rows, markersize=5)
+    ends = draw_series(ax, rows, looks=colours_of, markersize=5)
     if rows["achieved"].notna().any():
-        draw_open(ax, rows, "achieved", "y", "at the warps counted", 8, "lower right")
-    ax.set(xlim=(0, 104), ylim=(0, 1.06 * ax.get_ylim()[1]), xlabel="occupancy (%)", ylabel=label)
+        draw_open(ax, rows, "achieved", "y", "achieved occupancy (counted)", 8, "lower right", colours_of)
+    ax.set(xlim=(0, 104), ylim=(0, 1.06 * ax.get_ylim()[1]), xlabel="theoretical occupancy (%)", ylabel=label)
     label_lines(ax, ends)

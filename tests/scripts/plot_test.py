@@ -17,6 +17,7 @@ require("pandas", "matplotlib", "zstandard")
 import zstandard  # noqa: E402
 
 PLOT = Path(__file__).resolve().parents[2] / "scripts" / "plot.py"
+MAX_PIXELS = 1500  # the height of a figure
 
 
 def row(family, variant, time_us=100.0, status="passed", **columns):
@@ -161,7 +162,7 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual([p.name for p in (self.folder / "figures").iterdir()], ["stencil.svg"])
         text = (self.folder / "figures" / "stencil.svg").read_text(encoding="utf-8")
-        for words in ("16 × 32", "7 × 8 × 9", "radius = 1", "radius = 2"):
+        for words in ("nx 16", "ny 32", "nz 9", "radius 1", "radius 2", "0.25", "0.12"):
             self.assertIn(words, text)
         self.assertNotIn("nan", text)
 
@@ -187,6 +188,30 @@ class PlotTest(unittest.TestCase):
         self.plot(self.write(small_results()), "--out", self.folder / "measured", "--format", "svg")
         for figure in (self.folder / "measured").iterdir():
             self.assertNotIn("simulated", figure.read_text(encoding="utf-8"))
+
+    def heights_of(self, folder):
+        """Pixels of each figure, from the head of its PNG."""
+        return {path.name: int.from_bytes(path.read_bytes()[20:24], "big") for path in folder.glob("*.png")}
+
+    def test_figures_fit_a_screen_and_what_does_not_fit_has_figures_of_its_own(self):
+        rows = [row("fusion", f"variant_{v}", 100 + v, experiment=f"experiment_{e}") for e in range(12) for v in range(9)]
+        rows += [row("occupancy", "copy", 100 + b, experiment=f"blocks_{e}", **{"param.block": 32 * b, "occupancy_pct": 50})
+                 for e in range(9) for b in (1, 2, 3)]  # fmt: skip
+        rows += [row("scan", v, 100 + n, baseline="copy", **{"param.n": n}) for v in ("copy", "cub") for n in range(20)]
+        result = self.plot(self.write(rows), "--out", self.folder / "figures")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        heights = self.heights_of(self.folder / "figures")
+        self.assertLessEqual({f"{name}{page}.png" for name in ("fusion", "occupancy", "scan") for page in ("", "_2")}, set(heights))
+        self.assertLessEqual(max(heights.values()), MAX_PIXELS)
+        self.plot(self.write(rows), "--out", self.folder / "texts", "--format", "svg")
+        text = "".join(path.read_text(encoding="utf-8") for path in (self.folder / "texts").iterdir())
+        for shown in [*(f"experiment_{e}" for e in range(12)), *(f"blocks_{e}" for e in range(9)), *(f"n {n}" for n in range(20))]:
+            self.assertIn(f">{shown}<", text)
+
+    def test_published_figures_fit_a_screen(self):
+        folder = PLOT.parents[1] / "docs" / "figures"
+        self.assertEqual({name: height for name, height in self.heights_of(folder).items() if height > MAX_PIXELS}, {})
+        self.assertLess(sum(path.stat().st_size for path in folder.glob("*.png")), 6e6)
 
     def test_every_declared_kind_is_drawn(self):
         sys.path.insert(0, str(PLOT.parent))
@@ -262,7 +287,7 @@ class PlotTest(unittest.TestCase):
         result = self.plot(ours, theirs, "--out", self.folder / "figures", "--format", "svg", "--only", "transpose")
         self.assertEqual(result.returncode, 0, result.stderr)
         text = (self.folder / "figures" / "transpose.svg").read_text(encoding="utf-8")
-        for shown in ("rate over that of copy", "1.00", "0.50", "0.25", "0.80", "triton"):
+        for shown in ("relative to copy", "1.00", "0.50", "0.25", "0.80", "triton"):
             self.assertIn(f">{shown}<", text)
         self.assertNotIn(">3.20<", text)  # triton relative to eager
         self.assertIn("GPU A", text)
