@@ -95,7 +95,7 @@ struct Network : StepNetwork<T, Problem, Data> {
 
   static T* array(void* from) { return static_cast<T*>(from); }
   T* n1() const { return array(way.recomputes ? d.n1_recomputed : d.n1); }
-  T* n2() const { return array(way.recomputes ? d.n2_again : d.n2); }
+  T* n2() const { return array(way.recomputes ? d.n2_recomputed : d.n2); }
   T* h() const { return array(way.recomputes ? d.h_recomputed : d.h); }
   T* a() const { return array(way.recomputes ? d.a_recomputed : d.a); }
 
@@ -440,7 +440,7 @@ Family declare() {
       .state("h", &Data::h, type, inner, by_width)
       .state("a", &Data::a, type, inner, gelu_tolerance)
       .state("n1_again", &Data::n1_recomputed, type, outer, norm_tolerance_of)
-      .state("n2_again", &Data::n2_again, type, outer, norm_tolerance_of)
+      .state("n2_again", &Data::n2_recomputed, type, outer, norm_tolerance_of)
       .state("h_again", &Data::h_recomputed, type, inner, by_width)
       .state("a_again", &Data::a_recomputed, type, inner, gelu_tolerance)
       .state("statistics", &Data::statistics, all(kStatistics), statistics_tolerance)

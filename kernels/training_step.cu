@@ -202,10 +202,10 @@ struct Network : StepNetwork<T, Problem, Data> {
   // All layers share one array for values that backward recomputes; recomputed values have one per
   // layer.
   T* h(int layer, bool again = true) const {
-    return of(way.recomputes ? d.h_again : d.h, inner(p), way.recomputes && !again ? 0 : layer);
+    return of(way.recomputes ? d.h_recomputed : d.h, inner(p), way.recomputes && !again ? 0 : layer);
   }
   T* a(int layer, bool again = true) const {
-    return of(way.recomputes ? d.a_again : d.a, inner(p), way.recomputes && !again ? 0 : layer);
+    return of(way.recomputes ? d.a_recomputed : d.a, inner(p), way.recomputes && !again ? 0 : layer);
   }
 
   template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
@@ -420,8 +420,8 @@ Family declare() {
   const auto hidden_error = [](const Problem& p) { return product_tolerance(p, p.hidden); };
   f.state("h", &Data::h, type, count_of(kH), by_width)
       .state("a", &Data::a, type, count_of(kA), gelu_tolerance)
-      .state("h_again", &Data::h_again, type, count_of(kHAgain), by_width)
-      .state("a_again", &Data::a_again, type, count_of(kAAgain), gelu_tolerance)
+      .state("h_again", &Data::h_recomputed, type, count_of(kHAgain), by_width)
+      .state("a_again", &Data::a_recomputed, type, count_of(kAAgain), gelu_tolerance)
       .state("stream", &Data::stream, type, count_of(kStream), hidden_error)
       .state("dx", &Data::dx, type, count_of(kDx), hidden_error)
       .state("dh", &Data::dh, type, count_of(kDh), by_width);

@@ -87,7 +87,7 @@ struct Data {
   std::int32_t* state_before;
   void *n1, *n2;                      // LayerNorm of x and of y
   void *h, *a;                        // inputs and results of GELU
-  void *n1_recomputed, *n2_again;     // n1 and n2, recomputed by backward
+  void *n1_recomputed, *n2_recomputed;     // n1 and n2, recomputed by backward
   void *h_recomputed, *a_recomputed;  // h and a, recomputed by backward
   float* statistics;  // per row: means of x, 1/deviations of x, means of y, 1/deviations of y
   void* qkv;          // Q, K and V, three arrays of heads one after another
@@ -361,7 +361,7 @@ Steps reset_as(const Problem& p, const Data& d) {
                 given(p, d.qkv, 3 * outer(p), found.qkv) + given(p, d.o, outer(p), found.o) +
                 given(p, d.merged, outer(p), found.merged) + given(p, d.y, outer(p), found.y) +
                 given(p, d.dz, outer(p), found.dz);
-  for (void* to : {d.n1_recomputed, d.n2_again, d.z, d.dn2, d.dy, d.d_o, d.dq, d.dk, d.dv, d.dn1})
+  for (void* to : {d.n1_recomputed, d.n2_recomputed, d.z, d.dn2, d.dy, d.d_o, d.dq, d.dk, d.dv, d.dn1})
     steps += unwritten<T>(to, outer(p));
   for (void* to : {d.h_recomputed, d.a_recomputed, d.dh})
     steps += unwritten<T>(to, inner(p));

@@ -25,7 +25,7 @@ struct ExactBlock : ExactStep<T, Problem, Data> {
   InitialContents<T> found;
 
   __host__ __device__ const void* n1() const { return again ? d.n1_recomputed : d.n1; }
-  __host__ __device__ const void* n2() const { return again ? d.n2_again : d.n2; }
+  __host__ __device__ const void* n2() const { return again ? d.n2_recomputed : d.n2; }
   __host__ __device__ const void* h() const { return again ? d.h_recomputed : d.h; }
   __host__ __device__ const void* a() const { return again ? d.a_recomputed : d.a; }
 
