@@ -528,8 +528,7 @@ Family declare() {
       "relative to rstd·(|t| + mean|t| + |x̂|·mean|t·x̂|). The RMS error is 0.42·U of the result "
       "(Knuth) and a few roundings of u; means of terms of either sign are small compared with t. "
       "A sum of m rows is within m·u of the sum of absolute values in any order, and each term has "
-      "four more roundings; their RMS error is sum_rms (family/tolerance.hpp). Twice the RMS is "
-      "allowed.";
+      "four more roundings, RMS error sum_rms (family/tolerance.hpp). Twice the RMS is allowed.";
   f.variants(product(), element_atomics(), separate(), block_atomics(), block_partials(),
              cluster_partials());
   return f;
