@@ -59,7 +59,7 @@ function(_gpuexp_add_kernel_part out_part target kernels source)
     add_custom_command(OUTPUT "${code}"
       COMMAND "${CMAKE_AR}" p "$<TARGET_FILE:${kernels}>" cmake_device_link${CMAKE_CUDA_OUTPUT_EXTENSION} > "${code}"
       DEPENDS ${kernels}
-      COMMENT "Taking what was linked for the device of ${file}"
+      COMMENT "Extracting the device-linked image of ${file}"
       VERBATIM)
   endif()
   add_custom_command(OUTPUT "${dump}.symbols" "${dump}.usage" "${dump}.elf"

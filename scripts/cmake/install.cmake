@@ -28,9 +28,9 @@ set(CPACK_PACKAGE_CONTACT "The maintainers of gpuexp <maintainers@gpuexp.invalid
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_DESCRIPTION
 "One program launches every variant of a CUDA kernel, verifies each result,
-times it, reads hardware counters, and sets each time beside a limit and a
-prediction. Without a GPU it executes the kernels' machine code on the CPU and
-predicts their times.")
+times it, reads hardware counters, and reports each time with a lower bound
+and a predicted time. Without a GPU it executes the kernels' machine code on
+the CPU and predicts their times.")
 set(CPACK_STRIP_FILES ON)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
