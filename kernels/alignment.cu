@@ -1,17 +1,15 @@
-// alignment: products of contiguous square matrices whose sizes have different power-of-two
-// divisors.
+// alignment: products of contiguous square matrices at sizes with different power-of-two divisors.
 //
 // The question: what does the alignment of a contiguous leading dimension cost? Row r of an n×n
 // matrix in bf16 starts at byte 2·n·r, so all rows start at multiples of 16 bytes only if n is a
-// multiple of 8. A lane loads or stores at most 16 bytes per instruction, and only at such
-// addresses: each missing factor of two in n doubles the instructions per byte. At odd n, every
-// other row does not start at a multiple of 4 bytes, the minimum width of an asynchronous copy, and
-// its elements pass through registers.
+// multiple of 8. A load or store accesses at most 16 bytes per lane, at an address that is a
+// multiple of its width: each missing factor of two in n doubles the instructions per byte.
+// Asynchronous copies are at least 4 bytes wide. At odd n, every other row starts at no multiple of
+// 4 bytes, and its elements pass through registers.
 //
-// Two sweeps over n answer the question, as two experiments of this family. From 2041 to 2048 every
-// product has 16×16 tiles of 128×128 and 64 steps of K, so only the alignment differs. Over every
-// single n, the plot of cuBLAS coloured by divisor_pow2 shows alignment, tiles and waves together,
-// and the kernel choices of a library.
+// Two experiments sweep n. From 2041 to 2048 every product has 16×16 tiles of 128×128 and the same
+// number of steps over K, so only the alignment differs. Over all n, the plot of cuBLAS coloured by
+// divisor_pow2 also shows tiles, waves and cuBLAS's choices of kernels.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
@@ -21,7 +19,8 @@
 namespace gpuexp::alignment {
 
 using Element = __nv_bfloat16;
-// A warp sums 64×32, which leaves registers for the addresses of narrow copies.
+// A warp accumulates only 64×32 elements of C. This leaves registers for the addresses of copies
+// that are narrower than 16 bytes.
 using Tile = Pipeline<Tiling<128, 128, 64, 64, 32>, 4>;
 constexpr std::int64_t kTileM = Tile::kBlockM;
 constexpr std::int64_t kTileN = Tile::kBlockN;
@@ -50,19 +49,19 @@ Work work(const Problem& p) {
 
 // ---- widest_access: the widest access that all rows allow
 //
-// Each block computes one 128×128 tile, with one block per SM and the same arithmetic at every n.
-// The width of each access is the largest of 16, 8 and 4 bytes that divides the length of a row.
+// Each block computes one 128×128 tile of C, with one block per SM and the same arithmetic at every
+// n. The width of each access is the largest of 16, 8 and 4 bytes that divides the length of a row.
 // Narrower copies need more issue slots and load-store cycles: l1tex__lsuin_requests increases as
-// the width decreases. At odd n, every other row is copied in pieces of 2 bytes, for which there is
-// no asynchronous copy, so they pass through registers.
+// the width decreases. At odd n, no asynchronous copy is narrow enough for every other row, which
+// passes through registers in pieces of 2 bytes.
 
 // Access width in bytes that all rows allow: 16, 8, 4 or 2.
 std::int64_t access_bytes(const Problem& p) {
   return widest_access(p.n * static_cast<std::int64_t>(sizeof(Element)));
 }
 
-// Copies kUnitBytes at a time. At odd n, every other row does not start at a multiple of 4 bytes
-// and is copied 2 bytes at a time.
+// Copies kUnitBytes per access. At odd n (kUnitBytes = 4), rows that start at no multiple of 4
+// bytes are copied 2 bytes at a time.
 template <int kUnitBytes>
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     widest_access_kernel(Problem p, const Element* a, const Element* b, Element* c) {
@@ -106,9 +105,9 @@ Variant widest_access() {
 // ---- cublas: cuBLAS matrix product
 //
 // cublasGemmEx in bf16 with fp32 accumulation has kernels for each alignment. If 16-byte accesses
-// are allowed, it uses kernels for the newest tensor cores and copy engines, otherwise older
-// kernels with narrower loads. It also chooses tile and split by size, so steps in a sweep over n
-// are not only due to alignment.
+// are allowed, cuBLAS uses kernels for the newest tensor cores and copy engines, otherwise older
+// kernels with narrower loads. It also chooses the tile and the split of K by size, so alignment is
+// not the only cause of steps in a sweep over n.
 
 Variant cublas_gemm() {
   Variant v = cublas_variant<Variant>("", work, [](const Problem& p, const Data& d) {

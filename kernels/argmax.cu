@@ -1,9 +1,9 @@
 // argmax: the maximum of n numbers, and the lowest index at which it occurs.
 //
-// The question: what does the index of the maximum cost in addition to the maximum? The maximum
-// takes one instruction per number (FMNMX). With the index, each candidate is a value and an index,
-// two registers that are compared and selected together. Variants with 16-bit numbers reach the
-// limit of issue slots first, because they load half the bytes.
+// The question: how much more time does argmax need than max? The maximum takes one instruction per
+// number (FMNMX). An index doubles the registers of a candidate, and a thread must compare the
+// values and select both registers. 16-bit numbers reach the limit of issue slots before 32-bit
+// numbers, because they are half the bytes.
 #include <cmath>
 #include <vector>
 
@@ -42,8 +42,8 @@ constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
 template <class T>
 using Vector = Pack<T, kWidth<T>>;
 
-// Passes this thread's part of the array to `visitor` in a grid-stride loop: eight vectors at a
-// time, then one, then single numbers of the incomplete last vector.
+// Passes this thread's numbers to `visitor`: batches of eight 16-byte vectors in a grid-stride
+// loop, then single vectors, then single numbers of the incomplete last vector.
 template <class T, class Visitor>
 __device__ __forceinline__ void visit_part(const Numbers<T>& x, Visitor& visitor);
 
@@ -53,7 +53,7 @@ struct Results {
   std::uint64_t* index;
 };
 
-// Per-block results, and the number of blocks that have stored theirs.
+// Per-block results, and the number of blocks that have stored their result.
 template <class Value>
 struct Partials {
   Value* of_blocks;
@@ -63,12 +63,12 @@ struct Partials {
 // ---- max_shuffles: maximum without index, with warp shuffles
 //
 // Each thread computes the maximum of its numbers with one instruction per number. The lanes of a
-// warp compare their values in five shuffle steps, and the warps of a block through shared memory.
-// The last block to finish compares the per-block values. This takes one kernel, and a counter that
-// a memset clears before each launch.
+// warp reduce their values in five shuffle steps, and the warps of a block through shared memory.
+// The last block to finish reduces the per-block values. All this is one kernel, and a memset
+// clears its counter of finished blocks before each launch.
 
-// Reduces `own` over all threads of all blocks. Returns true in thread 0 of the last block to
-// finish, where `own` is then the result.
+// Reduces `own` over all threads of the grid. Returns true only in thread 0 of the last block to
+// finish; there `own` is the result.
 template <class Value, class OfWarp>
 __device__ __forceinline__ bool over_all(Value& own, Value none, const Partials<Value>& partials,
                                          const OfWarp& of_warp);
@@ -174,7 +174,7 @@ std::int64_t bytes_of(const Problem& p) {
   return p.n * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// Resident blocks, or fewer if some threads would have no vector.
+// As many blocks as are resident, or fewer if some threads would have no vector.
 Shape shape(const Problem& p, const DeviceSpec& device) {
   return shape_of_blocks(std::min(std::int64_t{device.sm_count} * kPerSm,
                                   ceil_div(bytes_of(p), kBlock * kVectorBytes)),
@@ -196,7 +196,7 @@ Variant variant(std::string id, std::string compare_to, bool has_index,
   return v;
 }
 
-// Size of the workspace's first part, the counter; the per-block results follow.
+// Bytes reserved for the counter at the start of the workspace; the per-block results follow.
 constexpr std::int64_t kCounterBytes = 16;
 
 template <class T>
@@ -230,10 +230,10 @@ Variant max_variant(std::string id, std::string compare_to, ExpectedChangesOf<Pr
       [](auto zero) { return max_kernel<Largest, OfWarp, decltype(zero)>; });
 }
 
-// On 132 SMs, 2^28/(528·256·4·8) = 62 batches per thread; for bf16, half as many.
+// On 132 SMs a thread has 2^28 / (132 · 4 · 256 · 4 · 8) = 62 batches of fp32, or 31 of bf16.
 constexpr auto has_many_batches = at_least(&Problem::n, 1 << 28);
-constexpr auto is_large = at_least(&Problem::n, 1 << 25);  // several batches for each thread
-// True if the work that a thread performs once is most of its work.
+constexpr auto is_large = at_least(&Problem::n, 1 << 25);  // 3 batches per thread or more
+// True if the reduction between threads takes most of the instructions.
 bool is_small(const Problem& p) {
   return p.n <= 1 << 12;
 }
@@ -247,9 +247,9 @@ Variant max_shuffles() {
 // redux.sync (compute capability 8.0) computes the maximum of the lanes' integers in one
 // instruction; it supports floats only on Blackwell and later. The bits of a float become an
 // unsigned integer of the same order if the sign bit is flipped, and for negative floats all other
-// bits as well. Five shuffles and five comparisons become one instruction and two conversions:
-// warp_instructions decreases for small arrays. For large arrays each lane compares about a
-// thousand numbers first, so the change is negligible. dram_read_bytes is unchanged.
+// bits as well. One redux.sync and two conversions replace five shuffles and five comparisons:
+// warp_instructions decreases for small arrays. For large arrays the change is negligible, because
+// each lane first compares its own numbers. dram_read_bytes is unchanged.
 
 // Returns an unsigned integer of the same order as `value`; both zeros give the same integer.
 __device__ __forceinline__ unsigned ordered(float value) {
@@ -281,12 +281,12 @@ Variant max_redux() {
 
 // ---- argmax_pairs: pairs of value and index
 //
-// A thread keeps its maximum and the index of it: one comparison and two selections per number,
-// where max_shuffles has one instruction. It visits its numbers in ascending order of their
-// indices, so only a larger number replaces the maximum. Between threads, a candidate is a 64-bit
-// integer with the ordered bits of the value above the inverted index. The larger integer wins, so
-// ties go to the lowest index. A 64-bit shuffle compiles to two shuffles. warp_instructions
-// increases, and dram_read_bytes is unchanged.
+// A thread keeps its maximum and the index of its maximum: one comparison and two selections per
+// number, where max_shuffles executes one instruction. A thread visits its numbers in ascending
+// order of their indices, so only a larger number replaces the maximum. Between threads, a
+// candidate is a 64-bit integer with the ordered bits of the value above the inverted index. The
+// larger integer wins, so ties go to the lowest index. A 64-bit shuffle compiles to two shuffles.
+// warp_instructions increases, and dram_read_bytes is unchanged.
 
 using Candidate = unsigned long long;
 
@@ -315,7 +315,6 @@ struct LargestAt {
   }
 };
 
-// Stores the value and the index of a candidate.
 template <class T>
 __device__ __forceinline__ void write(Candidate best, const Results<T>& to) {
   *to.max = from_float<T>(in_order(static_cast<unsigned>(best >> 32)));
@@ -347,10 +346,11 @@ Variant argmax_pairs() {
 
 // ---- argmax_redux: two redux.sync instructions per warp
 //
-// One redux.sync finds the largest of the lanes' values. A second one finds the lowest index among
-// the lanes that have it. argmax_pairs takes five steps for both, each with two shuffles and a
-// 64-bit comparison. For small arrays warp_instructions decreases; for large ones these steps are a
-// small part of the work. dram_read_bytes is unchanged. It needs compute capability 8.0.
+// One redux.sync computes the largest value in the warp, and a second one the lowest index among
+// the lanes with this value. argmax_pairs takes five steps, each with two shuffles and a 64-bit
+// comparison. For small arrays warp_instructions decreases; for large arrays the reduction within
+// warps is a small part of the work. dram_read_bytes is unchanged. redux.sync needs compute
+// capability 8.0.
 
 Variant argmax_redux() {
   return argmax_variant<ByRedux>("argmax_redux", "argmax_pairs",
@@ -361,17 +361,17 @@ Variant argmax_redux() {
 // ---- argmax_batches: the maximum first, its index at the end
 //
 // A thread computes the maximum of eight vectors at a time, with one instruction per number, and
-// stores the batch in which its maximum last increased. At the end, the threads that have their
-// block's maximum, usually one, load that batch again and search the index: warp_instructions
-// decreases to nearly that of max_shuffles. The cost is one batch of loads per block, for which its
-// other threads wait. If many threads have the maximum, as is common with 16-bit numbers, each of
-// them loads a batch.
+// remembers the batch in which its maximum last increased. At the end, each thread whose maximum
+// equals its block's maximum, usually one thread, loads its batch again and searches for the index:
+// warp_instructions decreases to nearly that of max_shuffles. The cost is one batch of loads per
+// block, for which the block's other threads wait. If many threads have the maximum, as is common
+// with 16-bit numbers, each of them loads a batch.
 
 struct LargestOfBatches {
   float value = -INFINITY;
   unsigned first = 0;  // index of the batch's first number
   unsigned step = 0;   // stride between the vectors of the batch
-  int vectors = 0;     // in the batch; 0 if it is a single number
+  int vectors = 0;     // number of vectors in the batch; 0 if it is a single number
   template <class T, int kCount>
   __device__ void take(const Vector<T> (&batch)[kCount], std::int64_t at, std::int64_t apart) {
     Largest of_batch;
@@ -386,7 +386,8 @@ struct LargestOfBatches {
     step = grows ? static_cast<unsigned>(apart) : step;
     vectors = grows ? count : vectors;
   }
-  // Returns the candidate with the lowest index of the value in the batch, searched from the end.
+  // Returns the candidate with the lowest index of `value`. Searches the batch from the end, so
+  // that the lowest index is assigned last.
   template <class T>
   __device__ Candidate candidate(const Numbers<T>& x) const {
     unsigned index = first;
@@ -462,7 +463,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// The maximum, or the lowest index at which it occurs.
+// Reference of the maximum or, if `is_index`, of the lowest index at which it occurs.
 template <class T>
 struct ExactLargest {
   struct Common {

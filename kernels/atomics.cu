@@ -1,8 +1,8 @@
 // atomics: n values are added to k sums; any thread may add to any sum.
 //
-// The question: how does the time depend on the number of atomic additions that reach L2? Variants
-// sum values within a warp or a block first, with shuffles, redux.sync, registers or shared memory,
-// and send L2 fewer additions.
+// The question: how does the time depend on the number of atomic additions that reach L2? Most
+// variants first sum values within a warp or a block, with shuffles, redux.sync, registers or
+// shared memory, and send fewer additions to L2 than one per value.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -34,8 +34,8 @@ struct Values {
   std::uint32_t apart;
 };
 
-// Returns the array index of the sum that a value is added to, from the upper bits of x. The lower
-// bits are the amount that it adds.
+// Returns the array index of the sum that `x` is added to. The upper bits of x select the sum; the
+// lower 4 bits are the integer to add.
 __host__ __device__ inline std::uint32_t sum_of(const Values& v, std::uint32_t x) {
   return static_cast<std::uint32_t>(std::uint64_t{x} * v.k >> 32) * v.apart;
 }
@@ -57,16 +57,16 @@ __host__ __device__ inline float added_float(std::uint32_t x) {
 
 // ---- global: one atomic addition per value
 //
-// An atomicAdd whose result is unused compiles to a reduction (REDG): the thread sends it to L2 and
-// continues. A warp sends one request for its 32 values, which L2 splits by sectors. With one sum,
-// all additions go to one sector of one slice.
+// An atomicAdd whose result is unused compiles to a reduction (REDG): the thread sends the addition
+// to L2 and continues. A warp sends one request for its 32 values, which L2 splits by sectors. With
+// one sum, all additions go to one sector of one slice.
 
 constexpr int kBlock = 256;
 constexpr int kVectors = 4;  // 16-byte vectors per thread
 constexpr int kTile = kBlock * kVectors * 4;
 
-// Calls add(x) for each value of this thread's part of the block's tile. All lanes of a warp call
-// it together; past the end of the array x is 0, which adds nothing.
+// Calls add(x) for each of this thread's values of the block's tile. All lanes of a warp call add
+// together. Past the end of the array x is 0, for which `add` must add nothing.
 template <class Add>
 __device__ __forceinline__ void for_tile(const Values& v, const Add& add);
 
@@ -115,7 +115,6 @@ Shape tiles(const Problem& p) {
   return shape_of_blocks({ceil_div(p.n, kTile)}, {kBlock}, {places(p)});
 }
 
-// The steps of a launch: clear the sums, then start the kernel.
 template <class T>
 Steps adding(void (*kernel)(Values, T*), const Problem& p, const Data& d, T* sums) {
   return Steps(MemsetStep{sums, 0, places(p) * static_cast<std::int64_t>(sizeof(T))}) +
@@ -151,10 +150,10 @@ Variant global() {
 
 // ---- returning: atomic additions that return the old value
 //
-// The thread uses the old value of the sum, here to check that the sum has not passed 2^32. The
-// addition therefore compiles to ATOMG instead of REDG: global_reduction_requests becomes
-// global_atomic_requests. Each addition takes a round trip to L2, which returns 4 bytes per lane,
-// and warps wait for it (stalled_long_scoreboard). The additions in L2 are unchanged.
+// The thread uses the old value of the sum, here to check for overflow. The addition therefore
+// compiles to ATOMG instead of REDG: global_reduction_requests becomes global_atomic_requests. Each
+// addition takes a round trip to L2, which returns 4 bytes per lane, and warps wait for the result
+// (stalled_long_scoreboard). L2 performs the same number of additions.
 
 __global__ void __launch_bounds__(kBlock) returning_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -173,10 +172,10 @@ Variant returning() {
 // ---- match_aggregated: one addition per distinct sum of a warp
 //
 // __match_any_sync finds the lanes that add to the same sum, __reduce_add_sync sums their values,
-// and the lowest of them adds the result to memory. L2 receives one addition per distinct sum of
-// the warp instead of one per value. The warp reduces these groups of lanes one after another: a
-// single group if there is one sum, nearly 32 if there are many. warp_instructions increases with
-// the number of distinct sums. global_load_requests is unchanged.
+// and the lowest of these lanes adds the result to memory. L2 receives one addition per distinct
+// sum of the warp instead of one per value. The warp reduces these groups of lanes one after
+// another: one group at k = 1, nearly 32 if k is large. warp_instructions increases with the number
+// of distinct sums. global_load_requests is unchanged.
 
 __global__ void __launch_bounds__(kBlock) match_kernel(Values v, std::uint32_t* sums) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -197,10 +196,10 @@ Variant match_aggregated() {
 
 // ---- warp_first: warp sum with shuffles, one addition per warp
 //
-// If there is only one sum, a warp sums its values with __shfl_down_sync in five steps, and one
-// lane adds the result to memory. The warp sends as many requests as in global, each with one
-// active lane instead of 32: global_reduction_requests is unchanged. The cost is five shuffles and
-// five additions per value: warp_instructions increases.
+// At k = 1, a warp sums its values with __shfl_down_sync in five steps, and one lane adds the
+// result to memory. The warp sends as many requests as in global, each with one active lane instead
+// of 32: global_reduction_requests is unchanged. The cost is five shuffles and five additions per
+// value: warp_instructions increases.
 
 __global__ void __launch_bounds__(kBlock) shuffle_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -226,8 +225,8 @@ Variant warp_first() {
 //
 // One redux.sync instruction (compute capability 8.0) sums the integers of a warp. It replaces five
 // shuffles and five additions of warp_first: warp_instructions decreases, and
-// global_reduction_requests is unchanged. nvcc generates the same code from a plain atomicAdd if it
-// knows that all lanes have one address; in global it does not.
+// global_reduction_requests is unchanged. nvcc also generates redux.sync for an atomicAdd whose
+// address is the same in all lanes at compile time, which global's is not.
 
 __global__ void __launch_bounds__(kBlock) redux_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -248,9 +247,9 @@ Variant redux_aggregated() {
 //
 // Each thread sums its 16 values in a register, its warp with shuffles and its block in shared
 // memory, and one thread adds the block's sum to memory. A block has 16 × 256 = 4096 values, for
-// which redux_aggregated sends 4096 / 32 = 128 requests. Here they become one request and one
-// addition in L2: global_reduction_requests decreases. warp_instructions decreases, because the
-// values of a thread are summed without shuffles. The loads are what remains.
+// which redux_aggregated sends 4096 / 32 = 128 requests; block_first sends one request with one
+// addition: global_reduction_requests decreases. warp_instructions decreases, because each thread
+// sums its values without shuffles.
 // held: global_reduction_requests = 1/128 × redux_aggregated
 
 __global__ void __launch_bounds__(kBlock) block_kernel(Values v, std::uint32_t* sums) {
@@ -272,8 +271,8 @@ Variant block_first() {
 //
 // Each block adds its 4096 values to k sums in shared memory and then adds each sum once to global
 // memory. Its 128 reduction requests of 32 values become k/32 (at least one), so
-// global_reduction_requests falls to 1/128 up to 32 sums and to k/4096 beyond. With one sum, L2
-// adds one value per block instead of 4096. Lanes that access one bank of shared memory are
+// global_reduction_requests falls to 1/128 for k ≤ 32 and to k/4096 for larger k. With one sum, L2
+// adds one value per block instead of 4096. Lanes whose sums share a bank of shared memory are
 // serialized within the SM. global_load_requests is unchanged.
 // held: global_reduction_requests = 1/128 × global at k=32
 // held: global_reduction_requests = 1/4 × global at k=1024
@@ -317,10 +316,10 @@ Variant shared_first() {
 // ---- float_global: floating-point atomics, one per value
 //
 // The kernel sends the same requests as global, with REDG.F32 instead of REDG:
-// global_reduction_requests and global_load_requests are unchanged. The schedulers and L2 decide
-// the order of the additions and so the rounding of each sum, and two launches differ bitwise. The
-// error bound grows with the number of values per sum; above 2^20 values per sum it is too large to
-// verify anything, and the variant is skipped.
+// global_reduction_requests and global_load_requests are unchanged. The order of the additions, and
+// so the rounding of each sum, depends on the schedulers and L2: results of two launches differ
+// bitwise. The error bound grows with the number of values per sum. Above 2^20 values per sum the
+// bound is too large to verify a result, and the variant is skipped.
 
 __global__ void __launch_bounds__(kBlock) float_kernel(Values v, float* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -348,11 +347,10 @@ Variant float_global() {
 
 // ---- float_block_first: one floating-point addition per block
 //
-// Threads, warps and blocks sum their floats in an order that the code fixes. Each block adds its
-// sum to the result with one atomic addition, in the order in which blocks end. One atomic per
-// block is enough to make results differ bitwise between launches. global_reduction_requests and
-// global_load_requests equal those of block_first. The cost is the conversion of each integer to a
-// float: warp_instructions increases.
+// Each block sums its floats in a fixed order and adds its sum to the result with one atomic
+// addition, in the order in which blocks end. One atomic per block is enough to make results differ
+// bitwise between launches. global_reduction_requests and global_load_requests equal those of
+// block_first. The cost is the conversion of each integer to a float: warp_instructions increases.
 
 __device__ __forceinline__ float sum_of_tile(const Values& v) {
   float sum = 0;
@@ -380,10 +378,11 @@ Variant float_block_first() {
 
 // ---- float_fixed_order: a second kernel sums the per-block partial sums
 //
-// Each block stores its partial sum. A second kernel of one block sums them in a fixed order: each
-// thread every 256th partial sum, then the block its threads' sums. Without atomics, results are
-// bitwise identical in every launch, and global_reduction_requests decreases to zero. The cost is a
-// second launch, which matters for short arrays. global_load_requests is unchanged.
+// Each block stores its partial sum. A second kernel of one block sums the partial sums in a fixed
+// order: each thread sums every 256th partial sum, then the block sums its threads' results.
+// Without atomics, results are bitwise identical in every launch, and global_reduction_requests
+// decreases to zero. The cost is a second launch, which matters for short arrays.
+// global_load_requests is unchanged.
 
 __global__ void __launch_bounds__(kBlock) partial_kernel(Values v, float* partials) {
   const float sum = sum_of_tile(v);
@@ -427,7 +426,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Returns the amount that x adds to an output's sums; all variants skip x = 0.
+// Returns the number that `x` adds to a sum, as a float or an integer. All variants skip x = 0.
 struct Addend {
   bool is_float;
   __host__ __device__ double operator()(std::uint32_t x) const {
@@ -455,14 +454,14 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 
 // ---- declaration
 
-// Returns a number of values that a sum exceeds with a probability of at most e^-32.
+// Returns a number of values per sum that is exceeded with a probability of at most e^-32.
 double max_values_per_sum(const Problem& p) {
   const double mean = static_cast<double>(p.n) / static_cast<double>(p.k);
   return std::min(static_cast<double>(p.n), mean + 8 * std::sqrt(mean) + 40);
 }
 
-// Returns the bound for sums in which each term takes part in at most `additions` additions, in any
-// order.
+// Returns the tolerance of sums in which each term takes part in at most `additions` additions, in
+// any order.
 Tolerance bound_of(double additions, const Problem& p) {
   const double u = unit_roundoff(DataType::fp32);
   const auto terms = static_cast<std::int64_t>(max_values_per_sum(p));

@@ -2,11 +2,11 @@
 //
 // The question: what does it cost to store the scores? Each pair of a query and a key has a score:
 // 8192 queries, 8192 keys and 16 heads have 2 GiB of 16-bit scores. The first product writes them
-// to DRAM and the second reads them; a mask and dropout each read and write them once more. But
-// softmax can be computed online (see softmax). A block holds some queries and iterates over tiles
-// of keys. It keeps each row's maximum, sum and unfinished output in registers, and no score leaves
-// its SM (Dao, Fu, Ermon, Rudra, Ré, "FlashAttention", 2022). The time is then determined by two
-// products on tensor cores and the work between them: exponentials, maxima, masks.
+// to DRAM and the second reads them; a mask and dropout each read and write them once more. With an
+// online softmax (see softmax), a block iterates over tiles of keys. It keeps each query's maximum,
+// sum and unnormalized output in registers, and no score leaves the SM (Dao, Fu, Ermon, Rudra, Ré,
+// "FlashAttention", 2022). The time then depends on the two products on tensor cores, and on the
+// exponentials, maxima and masks between them.
 #include <algorithm>
 #include <cmath>
 
@@ -22,10 +22,10 @@ namespace gpuexp::attention {
 // ---- materialized: the score matrix in memory, one kernel per operation
 //
 // Each operation is a kernel, as in a framework without a fused kernel. One product stores the
-// scores S = Q·Kᵀ, softmax loads and stores them in place, and a second product loads them. A mask
-// adds one load and one store of S, dropout another of each. If S exceeds L2, dram_read_bytes and
-// dram_write_bytes are these loads and stores, two of each without a mask. They grow with queries
-// times keys, and both products wait for them.
+// scores S = Q·Kᵀ, softmax loads and stores S in place, and a second product loads S. A mask adds
+// one load and one store of S, and dropout another load and store. If S exceeds L2, dram_read_bytes
+// and dram_write_bytes are these loads and stores, two of each without a mask and dropout. They
+// grow with queries times keys.
 
 constexpr int kScoreKeys = 64;
 
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(OutputTiling::kThreads, 1)
 
 // ---- how the variants are launched
 
-// Each row of S starts at a multiple of 16 bytes.
+// Elements per row of S; each row starts at a multiple of 16 bytes.
 std::int64_t score_pitch(const Problem& p) {
   return ceil_div(p.keys, kPassWidth) * kPassWidth;
 }
@@ -128,10 +128,10 @@ Variant materialized() {
 // ---- scalar_tile: online softmax with scalar multiply-adds
 //
 // A block holds 32 queries, four lanes each, and iterates over the keys in shared tiles of 32. Each
-// row's maximum, sum and output stay in registers, and no score is stored. If the scores exceed L2,
-// dram_read_bytes decreases. The cost is arithmetic: four lanes execute the 2·head_dim
-// multiply-adds of a query and a key one by one. A tensor core instruction of a warp has 2048, so
-// materialized is faster on an H200.
+// query's maximum, sum and output stay in registers, and no score is stored. If the scores exceed
+// L2, dram_read_bytes decreases. The cost is arithmetic: four lanes execute the 2·head_dim
+// multiply-adds of a query and a key one by one. One tensor core instruction of a warp performs
+// 2048 multiply-adds, so materialized is faster on an H200.
 
 constexpr int kLanesPerQuery = 4;
 constexpr int kScalarQueries = kBlock / kLanesPerQuery;
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kBlock)
   if (lane == 0) log_sum[row] = sum > 0.0f ? (max + log2f(sum)) * kLn2 : -INFINITY;
 }
 
-// Launch of a fused kernel with `blocks` blocks per head, which share the head's queries.
+// Launches a fused kernel with `blocks` blocks per head, which divide the head's queries.
 template <class Kernel, class... Arguments>
 Steps launch_fused(const Problem& p, const Data& d, Kernel kernel, std::int64_t shared,
                    std::int64_t blocks, Arguments... arguments) {
@@ -238,16 +238,16 @@ Steps launch_fused(const Problem& p, const Data& d, Kernel kernel, std::int64_t 
   });
 }
 
-// Each block has several tiles of queries and of keys.
+// True if there are enough queries and keys for the expected changes.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 25, kManyRows = 8192;
   return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows && p.queries >= kQueries;
 }
-// The loop over tiles takes most of a block's time; with a window, it is short.
+// True if each block also iterates over many tiles of keys; with a window it does not.
 bool has_many_tiles(const Problem& p) {
   return is_large(p) && p.mask != Mask::window;
 }
-// The scores exceed the L2 of any GPU.
+// True if the scores, at least 256 MiB in 16 bits, exceed the L2 of any GPU.
 bool exceeds_l2(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 27;
   return is_large(p) && p.rows() * p.keys >= kManyScores;
@@ -269,14 +269,13 @@ Variant scalar_tile() {
 // ---- online_tiles: online softmax on tensor cores
 //
 // Each of a block's four warps holds 32 queries and multiplies them by tiles of keys in shared
-// memory with mma.sync. The scores stay in the instruction's result registers, where the second
-// product reads its left operand: P is only rounded to 16 bits. fma_instructions decreases. A block
-// processes one head, one tile of queries after the other, so with few heads SMs are idle. The
-// block also multiplies tiles of keys that are masked entirely, and compares each score with the
-// mask.
+// memory with mma.sync. The scores stay in the instruction's result registers, from which the
+// second product reads its left operand, rounded to 16 bits. fma_instructions decreases. A block
+// processes all queries of one head, so SMs are idle if there are fewer heads than SMs. The block
+// also multiplies fully masked tiles of keys, and compares each score with the mask.
 
-// Whether a kernel skips tiles of keys that are masked entirely, and masks the scores of all
-// others.
+// Whether a kernel skips fully masked tiles of keys, and whether it masks the scores of all other
+// tiles or only of partially masked ones.
 struct MaskedTiles {
   bool skips_masked;
   bool masks_all;
@@ -348,7 +347,7 @@ Variant online_tiles() {
 //
 // The rows of O are independent, so each tile of queries gets its own block, and one head occupies
 // as many SMs as it has tiles. sm_balance_pct increases if there are fewer heads than blocks that
-// fit on all SMs. Each of these blocks loads the head's keys and values from L2.
+// fit on all SMs. The cost is that each block of a head loads the head's keys and values from L2.
 
 bool has_few_heads(const Problem& p) {
   constexpr std::int64_t kFewHeads = 32, kManyTiles = 256;
@@ -366,8 +365,8 @@ Variant split_queries() {
 // In tiles beyond the diagonal of causal attention, and before a sliding window, all weights are
 // zero. A block processes only the tiles in which at least one of its queries attends to a key.
 // tensor_instructions falls by the skipped tiles: for causal attention to nearly half. The amount
-// of work then differs between blocks. The blocks of the last queries have the most and start
-// first.
+// of work then differs between blocks: with a causal mask, the blocks of the last queries have the
+// largest number of tiles.
 
 bool masks_half(const Problem& p) {
   const std::int64_t all = p.queries * p.keys;
@@ -384,7 +383,7 @@ Variant skip_hidden() {
 //
 // In most tiles, each query attends to each key. The kernel compares scores with the mask only in
 // tiles that contain the diagonal, a window's other edge, or the end of the keys. alu_instructions
-// decreases, and the products get the issue slots.
+// decreases, which leaves issue slots to the products.
 
 Variant mask_edges() {
   return tiles("mask_edges", "skip_hidden",
@@ -395,16 +394,16 @@ Variant mask_edges() {
 
 // ---- async_tiles: copies during the products
 //
-// cp.async copies a tile of values while the warps multiply scores, and the next tile of keys while
-// the scores become weights. Data in flight occupies no registers. The warps no longer wait for
+// cp.async copies a tile of values while the warps compute scores, and the next tile of keys while
+// the warps convert scores to weights. Copies in flight occupy no registers. Warps rarely wait for
 // memory: stalled_long_scoreboard decreases. This variant also supports dropout, whose random bits
-// are computed from each element's position.
+// are computed from each weight's position.
 
 template <class In, int kDim, bool kHasDropout>
 __global__ void __launch_bounds__(kBlock, 2)
     async_tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, float slack) {
   using Tile = RowTile<kDim>;
-  // Random bits occupy registers, so with dropout a warp holds half as many scores.
+  // Dropout's random bits occupy registers, so tiles have half as many keys.
   constexpr int kKeys = kTileKeys<kDim> / (kHasDropout ? 2 : 1);
   using Warp = WarpAttention<In, kDim, kQueries / (16 * kWarps), kKeys>;
   extern __shared__ __align__(16) char shared[];
@@ -417,7 +416,7 @@ __global__ void __launch_bounds__(kBlock, 2)
   const In* const k = x.k + heads.first_key(head) * kDim;
   const In* const v = x.v + heads.first_key(head) * kDim;
   const AttendedKeys& allowed = heads.allowed;
-  // The last queries attend to the most keys: their blocks start first.
+  // With a causal mask the last queries attend to the most keys: their blocks start first.
   const int query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
   const int left = allowed.queries - query;
   const std::int64_t row = heads.first_query(head) + query;
@@ -506,7 +505,7 @@ Steps launch_attention_forward(const Problem& p, const Data& d) {
 // ---- cudnn: the cuDNN baseline
 //
 // On Hopper, cuDNN issues wgmma. Its operands stay in shared memory, and the products continue
-// while a warpgroup computes exponentials. It reaches a rate that mma.sync does not reach.
+// while a warpgroup computes exponentials. wgmma reaches a rate that mma.sync does not reach.
 
 Variant cudnn_attention() {
   return cudnn_variant();

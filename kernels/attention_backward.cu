@@ -1,12 +1,12 @@
-// attention_backward: gradients of Q, K and V, given that of O = softmax(Q·Kᵀ)·V.
+// attention_backward: gradients of Q, K and V from the gradient of O = softmax(Q·Kᵀ)·V.
 //
 // The question: is it faster to store P for the backward pass, or to recompute it? The gradients
-// take four products if P = softmax(S) is stored, and five if not: S = Q·Kᵀ is recomputed, and from
-// it P = e^(S - L), with one number L per row that the forward pass stores. A quarter more products
-// and an exponential per score replace a matrix of queries times keys that is stored to DRAM and
-// loaded again. With D = rowsum(dO∘O): dP = dO·Vᵀ, dS = P∘(dP - D), dV = Pᵀ·dO, dQ = dS·K,
-// dK = dSᵀ·Q. dV and dK are sums over queries, dQ is a sum over keys: a kernel that accumulates two
-// of them in registers must sum the third in memory, or recompute S and dP (Dao,
+// take four products if P = softmax(S) is stored. Otherwise a fifth product recomputes S = Q·Kᵀ,
+// and P = e^(S - L), where L is one number per row that the forward pass stores. One product and an
+// exponential per score replace the store and the load of P, a matrix of queries times keys, in
+// DRAM. With D = rowsum(dO∘O): dP = dO·Vᵀ, dS = P∘(dP - D), dV = Pᵀ·dO, dQ = dS·K, dK = dSᵀ·Q. dV
+// and dK are sums over queries, and dQ is a sum over keys. A kernel that accumulates dV and dK in
+// registers must sum dQ in memory, or a second kernel must recompute S and dP (Dao,
 // "FlashAttention-2", 2023).
 #include "kernels/attention_backward/gradient_reference.cuh"
 #include "kernels/attention_backward/keys.cuh"
@@ -17,11 +17,11 @@ namespace gpuexp::attention_backward {
 
 // ---- stored: attention weights from memory
 //
-// The forward pass has stored P, 16 bits for each query and key, and each step is a kernel over
-// matrices of that size. One loads P, computes dP = dO·Vᵀ on tensor cores and stores dS = P∘(dP -
-// D); three products follow, Pᵀ·dO, dSᵀ·Q and dS·K, which load P or dS once more, so
-// dram_read_bytes and dram_write_bytes grow with queries times keys. So does
-// metric.peak_bytes, since P is kept between the forward and the backward pass.
+// The forward pass has stored P, 16 bits for each query and key. One kernel loads P, computes dP =
+// dO·Vᵀ on tensor cores and stores dS = P∘(dP - D), a matrix of the size of P. Three products
+// follow, Pᵀ·dO, dSᵀ·Q and dS·K. Each of them loads P or dS, so dram_read_bytes and
+// dram_write_bytes grow with queries times keys. metric.peak_bytes grows too, since P is kept
+// between the forward and the backward pass.
 
 constexpr int kScoreKeys = 64;
 
@@ -121,8 +121,8 @@ Variant stored() {
 // time. It recomputes P instead of loading it, so five products replace four: without a mask
 // tensor_instructions increases. No score and no gradient of a score is stored to DRAM:
 // dram_read_bytes and metric.peak_bytes decrease. Blocks of different keys sum dQ in fp32 by atomic
-// operations, in no fixed order, so dQ may differ bitwise between launches. These sums are
-// cleared, accumulated and rounded, which costs DRAM bytes beyond the operands' and two kernels.
+// operations, in no fixed order, so dQ may differ bitwise between launches. A memset clears these
+// fp32 sums before the kernel, and a further kernel rounds them, which costs additional DRAM bytes.
 
 // keys_kernel is in attention_backward/keys.cuh.
 template <class In, int kDim, int kStages, bool kHasDropout>
@@ -155,10 +155,10 @@ Variant recompute_atomics() {
 // ---- tiles_ahead: asynchronous copies during the products
 //
 // cp.async copies the next tile of queries to a second stage of shared memory while the block
-// multiplies the current one. Without the second stage all warps of the block wait for each copy,
-// and no other block runs on the SM meanwhile. stalled_long_scoreboard decreases and
-// tensor_active_pct increases. This variant also implements dropout: Philox recomputes from the
-// seed and the position of each weight whether dropout removed it, as in the forward pass.
+// multiplies the current one. With one stage, all warps of the block wait for each copy, and the SM
+// has no other block to run. stalled_long_scoreboard decreases and tensor_active_pct increases.
+// This variant also implements dropout: Philox recomputes from the seed and the position of each
+// weight whether the forward pass dropped the weight.
 
 Variant tiles_ahead() {
   Variant v = variant("tiles_ahead", "recompute_atomics",
@@ -181,9 +181,9 @@ Variant tiles_ahead() {
 
 // ---- cudnn: the library's backward pass
 //
-// On Hopper, cuDNN issues wgmma. Its operands stay in shared memory, where the four warps of a
-// warpgroup share them; mma.sync needs them in the registers of each warp. The order in which cuDNN
-// sums dQ is not specified.
+// On Hopper, cuDNN issues wgmma. The operands of wgmma stay in shared memory, where the four warps
+// of a warpgroup share them; mma.sync needs its operands in the registers of each warp. The order
+// in which cuDNN sums dQ is not specified.
 
 Variant cudnn_backward() {
   Variant v = variant("cudnn", "", {});

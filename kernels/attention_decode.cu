@@ -1,10 +1,10 @@
 // attention_decode: attention of the newest token of a sequence to all tokens before it.
 //
 // The question: what keeps a GPU busy if each head has one query? Each element of K and V is loaded
-// once and used for one multiply-add per query that attends to it. In 16 bits that is one operation
-// per byte and query, so DRAM is the limit. But a block per head leaves most SMs idle, and
-// each of the others iterates over thousands of keys. The keys can be split over blocks: each block
-// stores its partial row with its maximum and sum, and a second kernel combines them
+// once and used for one multiply-add per query. In 16 bits that is one operation per byte and
+// query, so DRAM is the limit. With one block per head, most SMs are idle, and each block iterates
+// over thousands of keys. If the keys of a head are split over several blocks, each block stores a
+// partial output with its maximum and sum, and a second kernel combines the partial outputs
 // ("Flash-Decoding", Dao, Haziza, Massa, Sizov, 2023). Heads that share keys can load them once.
 #include <algorithm>
 
@@ -17,18 +17,17 @@ using namespace attention;
 using attention::Family;
 using attention::Variant;
 
-constexpr int kMaxRows = 16;  // maximum per block: the rows of one product
+constexpr int kMaxRows = 16;  // query rows per block; at most the 16 rows of one product
 
-// A block's share: all queries of some heads that share keys, and a part of the keys.
-// `heads_of_block` is 1 or the problem's group.
+// How blocks divide the work. A block has all queries of `heads_of_block` heads, which is 1 or the
+// problem's group, and one part of their keys.
 struct Split {
   int heads_of_block;
   int splits;  // number of parts of the keys
   int tiles;   // tiles per part
 };
 
-// Unfinished rows of all parts, stored consecutively: O as summed so far, and each row's maximum
-// and sum.
+// Partial rows of all parts: unnormalized O, and each row's maximum and sum.
 struct Partial {
   float* o;
   float2* max_sum;
@@ -41,13 +40,13 @@ constexpr int kDecodeKeys = kDim == 64 ? 64 : 32;
 template <int kDim>
 constexpr int kDecodeBytes = (kMaxRows + 2 * kWarps * kDecodeKeys<kDim>)*RowTile<kDim>::kPitch;
 
-// One element of a row of O, combined from several parts, with the row's maximum and sum.
+// One element of O, combined from several parts of the keys, and its row's maximum and sum.
 struct JoinedRow {
   float value = 0.0f;
   float max = -INFINITY;
   float sum = 0.0f;
   __device__ void add(float part_value, float2 max_sum) {
-    if (max_sum.y == 0.0f) return;  // the part has no visible key
+    if (max_sum.y == 0.0f) return;  // the row attends to no key of this part
     const float larger = fmaxf(max, max_sum.x);
     const float own = fast_exp2(max - larger);
     const float other = fast_exp2(max_sum.x - larger);
@@ -61,11 +60,12 @@ struct JoinedRow {
 
 // ---- per_head: a block per head
 //
-// Each warp multiplies 16 rows by a tile of keys, and only one of them is a head's query: bytes are
-// the limit, so the tensor cores have time for the other 15. The four warps of a block process
-// tiles alternately, each in its own shared memory. There, cp.async copies the next keys while the
-// warp multiplies values. The warps wait for each other only at the end, to combine their rows.
-// There are as many blocks as heads, so sm_balance_pct is low and DRAM is underused.
+// Each warp multiplies 16 rows by a tile of keys, and only one row is a query of the head: bytes
+// are the limit, so the tensor cores have time for the other 15 rows. The four warps of a block
+// process tiles in turn, and each warp has its own shared memory, to which cp.async copies the next
+// keys while the warp multiplies values. The warps wait for each other only before the loop and at
+// the end, to combine their rows. There are as many blocks as heads, so sm_balance_pct is low and
+// DRAM is underused.
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock, 3)
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   begin(k_tile, k, first);
   begin(v_tile, v, first);
   cp_async_wait<2>();
-  __syncthreads();  // the queries that all threads copied have arrived
+  __syncthreads();  // all threads' copies of queries have arrived
   Warp warp;
 #pragma unroll 1
   for (int tile = first; tile < end; tile += kWarps) {
@@ -143,7 +143,6 @@ __global__ void __launch_bounds__(kBlock, 3)
   }
 }
 
-// Combines the parts of a row: one block per row, one thread per element.
 template <class In>
 __global__ void __launch_bounds__(kMaxDim)
     combine_kernel(Partial partial, int splits, std::int64_t rows, In* o, float* log_sum) {
@@ -165,8 +164,8 @@ std::int64_t keys_of_tile(const Problem& p) {
   return p.head_dim == 64 ? kDecodeKeys<64> : kDecodeKeys<128>;
 }
 
-// The smallest number of parts whose share of occupied block slots, over whole waves, is at least
-// 85 % of the best share (the rule of FlashAttention's flash_api).
+// Chooses the smallest number of parts whose share of occupied block slots, over whole waves, is at
+// least 85 % of the largest share for any number of parts (the rule of FlashAttention's flash_api).
 Split split_of(const Problem& p, const DeviceSpec& device, Way way) {
   constexpr std::int64_t kBlocksPerSm = 3, kMaxParts = 128;
   constexpr double kGoodShare = 0.85;
@@ -241,7 +240,7 @@ Variant decode(std::string id, std::string compare_to, ExpectedChangesOf<Problem
   return v;
 }
 
-// The keys exceed L2, and there are too few heads for all SMs.
+// True if the keys exceed L2 and there are fewer blocks than SMs.
 bool is_long(const Problem& p) {
   constexpr std::int64_t kManyKeys = 8192, kFewBlocks = 64;
   return p.keys >= kManyKeys && p.batch * p.heads <= kFewBlocks;
@@ -259,9 +258,9 @@ Variant per_head() {
 //
 // The keys of a head are split into parts, as few as nearly fill whole waves of three blocks per
 // SM. Each block stores its partial rows in fp32 with their maximum and sum, and a second kernel
-// combines them. More SMs load keys at a time: sm_balance_pct increases for long sequences. The
-// cost is the second kernel and the partial rows, a few rows where the first kernel loads thousands
-// of keys. If batch and heads fill the waves by themselves, there is one part, as in per_head.
+// combines them. More SMs load keys than in per_head: sm_balance_pct increases for long sequences.
+// The cost is the second kernel and the partial rows, which are small compared with the keys. If
+// batch and heads already fill the waves, there is one part, as in per_head.
 
 Variant split_keys() {
   return decode("split_keys", "per_head", {{"sm_balance_pct", Direction::increases, 1.5, is_long}},
@@ -271,8 +270,8 @@ Variant split_keys() {
 // ---- shared_keys: heads that share keys, in one block
 //
 // The heads of a group attend to the same keys (grouped-query attention). Their queries become rows
-// of one product, which has 16 rows in any case, and each key is copied to shared memory once for
-// all of them. l2_sectors decreases by the group size, and tensor_instructions decreases too.
+// of one product, which has 16 rows in any case, and each key is copied to shared memory once per
+// group. l2_sectors decreases by the group size, and tensor_instructions decreases too.
 
 Variant shared_keys() {
   return decode("shared_keys", "split_keys", {{"l2_sectors", Direction::decreases, 2, shares_keys}},

@@ -1,8 +1,7 @@
 // backward: the gradient of a bias, which is the sum of each column of a matrix.
 //
 // The question: which method sums the columns of a matrix fastest? A bias is added to each row of a
-// result, so its gradient is the sum of the gradients of all rows. A kernel loads rows × columns
-// elements and stores one row of sums.
+// result, so its gradient is the sum over all rows of the result's gradient, dy.
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/column_sums.cuh"
 #include "kernels/common/cublas_variant.cuh"
@@ -13,7 +12,7 @@ namespace gpuexp::backward {
 struct Problem {
   std::int64_t rows;
   std::int64_t columns;
-  DataType dtype;  // fp32 or bf16, of the matrix; sums are fp32
+  DataType dtype;  // type of the matrix, fp32 or bf16; sums are fp32
 };
 
 struct Data {
@@ -25,13 +24,13 @@ struct Data {
 // ---- thread_per_column: one thread sums one column
 //
 // Lanes sum neighbouring columns: a warp loads 128 contiguous bytes of a row (bf16: 64), and uses
-// all of them. But there are only as many threads as columns. 8192 columns are 32 blocks, so most
-// SMs have no block: sm_balance_pct is low, and far fewer bytes are in flight than the latency of
-// DRAM requires.
+// all of them. There are only as many threads as columns. 8192 columns are 32 blocks, so most SMs
+// have no block: sm_balance_pct is low, and far fewer bytes are in flight than the latency of DRAM
+// requires.
 
 constexpr int kBlock = 256;
 
-// Sums the columns of a slice of rows, which blockIdx.y selects. `put` stores or adds each sum.
+// Sums the columns over the rows of slice blockIdx.y. `put` stores each sum or adds it to memory.
 template <class T, class Put>
 __global__ void __launch_bounds__(kBlock) column_kernel(Slices s, const T* dy, Put put) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -53,7 +52,7 @@ __global__ void __launch_bounds__(kBlock) column_kernel(Slices s, const T* dy, P
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Returns make(dy), with dy as a pointer to its element type.
+// Returns make(dy), where dy is a typed pointer.
 template <class Make>
 auto with_dy(const Problem& p, const Data& d, Make make) {
   return p.dtype == DataType::bf16 ? make(static_cast<const __nv_bfloat16*>(d.dy))
@@ -121,7 +120,7 @@ Variant thread_per_column() {
       }));
 }
 
-// True if there are many rows, and too few columns to fill a GPU with one thread per column.
+// True if there are many rows, and too few columns for one thread per column to fill a GPU.
 bool is_tall(const Problem& p) {
   constexpr std::int64_t kManyRows = 4096, kFewColumns = 8192;
   return p.rows >= kManyRows && p.columns >= kBlock && p.columns <= kFewColumns;
@@ -131,11 +130,11 @@ constexpr auto beyond_caches = at_least(bytes, 1 << 28);
 
 // ---- slices_atomic: row slices, combined with atomics
 //
-// The rows are divided into slices, enough to give every SM eight blocks. A block sums the columns
-// of its slice and adds the partial sums to the result in L2: global_reduction_requests increases.
-// All SMs have work, so sm_balance_pct and the bytes in flight increase. global_load_requests is
-// unchanged. The cost is dozens of atomic additions per column and a memset of the result. Blocks
-// add in any order, so the last bits of the float sums differ between launches.
+// The rows are divided into slices, enough for eight blocks per SM. A block sums the columns of its
+// slice and adds its partial sums to the result in L2: global_reduction_requests increases. All SMs
+// have work, so sm_balance_pct and the bytes in flight increase. global_load_requests is unchanged.
+// The cost is one atomic addition per column and slice, and a memset of the result. Blocks add in
+// any order, so the last bits of the float sums differ between launches.
 
 constexpr int kBlocksPerSm = 8;  // resident blocks
 
@@ -160,10 +159,10 @@ Variant slices_atomic() {
 // ---- slices_stored: row slices, combined by a second kernel
 //
 // Blocks store their partial sums, one row per slice: global_reduction_requests decreases to zero.
-// A second kernel with one thread per column sums the rows of partial sums, dozens of them, which
-// are still in L2. The order of blocks has no effect, so results are bitwise identical in every
-// launch. dram_read_bytes is unchanged. The cost is the launch of a second kernel, which waits for
-// the last block of the first.
+// A second kernel with one thread per column sums the rows of partial sums, which are still in L2.
+// The order of blocks has no effect, so results are bitwise identical in every launch.
+// dram_read_bytes is unchanged. The cost is the launch of a second kernel, which waits for the last
+// block of the first.
 
 Variant slices_stored() {
   return deterministic(variant(
@@ -177,9 +176,9 @@ Variant slices_stored() {
 
 // ---- shared_sums: partial sums combined in shared memory first
 //
-// A block sums 32 columns instead of 256, and its eight warps process rows alternately. The block
-// combines the warps' partial sums in shared memory and stores one row for the rows of all eight
-// warps. The second kernel loads less, and global_store_requests, which includes the results,
+// A block sums 32 columns instead of 256, and its eight warps process rows in turn. The block sums
+// the warps' partial sums in shared memory and stores one row of partial sums for all eight warps.
+// The second kernel loads fewer rows, and global_store_requests, which includes the results,
 // decreases to a seventh. global_load_requests is unchanged. The cost is a barrier at the end.
 // held: global_store_requests = 1/7 × slices_stored within 5 %
 
@@ -187,13 +186,12 @@ Slices reduce_lanes(const Problem& p, const DeviceSpec& device) {
   return slices_of(p.rows, p.columns, kColumnLanes, kBlocksPerSm, device);
 }
 
-// The terms of the sums are the elements of dy.
 template <class T>
 ElementTerms<T> terms_of(const T* dy) {
   return {dy};
 }
 
-// True if the slices of both compared variants are longer than the minimum.
+// True if the slices of shared_sums and slices_stored are longer than the minimum.
 bool has_many_slices(const Problem& p) {
   constexpr std::int64_t kManyRows = 16384, kManyColumns = 2048;
   return is_tall(p) && p.rows >= kManyRows && p.columns >= kManyColumns;
@@ -215,9 +213,9 @@ Variant shared_sums() {
 // ---- vectors: 16-byte loads
 //
 // A lane loads four neighbouring columns at a time (bf16: eight), so global_load_requests decreases
-// to a quarter (bf16: an eighth). warp_instructions decreases less, because conversions and
-// additions per element are unchanged, as is dram_read_bytes. A lane has four rows in flight, and
-// the cost is registers. If the row length is not a multiple of 16 bytes, lanes load single
+// to a quarter (bf16: an eighth). warp_instructions decreases by a smaller factor, because the
+// number of conversions and additions is unchanged, as is dram_read_bytes. The cost is registers: a
+// lane has four rows in flight. If the row length is not a multiple of 16 bytes, lanes load single
 // elements, as in shared_sums.
 // held: global_load_requests = 1/4 × shared_sums
 // held: global_load_requests = 1/8 × shared_sums at dtype=bf16
@@ -246,10 +244,10 @@ Variant vectors() {
 // ---- vectors_atomic: atomics instead of the second kernel
 //
 // A memset and one kernel replace two kernels: blocks add their partial sums to the result with
-// atomic additions (global_reduction_requests increases). These are few enough for L2 to perform
-// while the blocks run. This saves the start of a kernel and its wait for the last block, which
-// matters for small matrices. dram_read_bytes is unchanged. The cost is that the last bits of
-// results differ between launches.
+// atomic additions (global_reduction_requests increases), which L2 performs while other blocks run.
+// This saves the start of a kernel and its wait for the last block, which matters for small
+// matrices. dram_read_bytes is unchanged. The cost is that the last bits of results differ between
+// launches.
 
 Variant vectors_atomic() {
   return variant("vectors_atomic", "vectors", of_tiles, Kernels::one,
@@ -265,7 +263,7 @@ Variant vectors_atomic() {
 // ---- cublas_gemv
 //
 // cublasSgemv, the product of the transpose of dy and a vector of ones: the library call for column
-// sums. It also loads the ones and multiplies by them. It has no bf16.
+// sums. It also loads the ones and multiplies by them. cublasSgemv does not support bf16.
 
 Variant cublas_gemv() {
   Variant v = cublas_variant<Variant>("vectors", work, [](const Problem& p, const Data& d) {
@@ -282,7 +280,7 @@ Variant cublas_gemv() {
 
 // ---- cublas_gemm
 //
-// cublasGemmEx with a row of ones for A, which supports both types, with sums in fp32.
+// cublasGemmEx with a row of ones for A supports fp32 and bf16, with sums in fp32.
 
 Variant cublas_gemm() {
   Variant v = cublas_variant<Variant>("vectors", work, [](const Problem& p, const Data& d) {

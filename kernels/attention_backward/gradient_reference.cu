@@ -1,5 +1,5 @@
-// Inputs and the plain fp64 reference of attention's gradients. They are a translation unit of
-// their own because their kernels take nvcc as long as the family's do.
+// Inputs and fp64 reference of attention's gradients, in a translation unit of their own: nvcc
+// compiles their kernels in parallel with the family's.
 #include "kernels/attention_backward/gradient_reference.cuh"
 
 #include "kernels/common/attention_gradient_inputs.cuh"

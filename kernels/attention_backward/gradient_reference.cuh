@@ -10,10 +10,10 @@ namespace gpuexp::attention_backward {
 
 using namespace attention;
 
-/// Fills Q, K, V, O, dO, the stored weights P and the rows' logarithms of sums from `seed`.
+/// Fills Q, K, V, O, dO, the stored weights P and log_sum from `seed`.
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed);
 
-/// Evaluates in fp64 those of dQ, dK, dV and of dQ and dK from stored weights that have a view.
+/// Computes in fp64 each output that has a view: dQ, dK, dV, and dQ and dK from stored weights.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out);
 
 }  // namespace gpuexp::attention_backward

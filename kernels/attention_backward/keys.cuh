@@ -1,5 +1,5 @@
-// Launch helpers of all attention_backward variants, and the kernel over blocks of keys of those
-// that recompute the weights.
+// Launch helpers of all attention_backward variants, and the kernel that computes dK and dV with
+// recomputed weights.
 #pragma once
 
 #include <algorithm>
@@ -48,8 +48,9 @@ Steps launch_rows(const Problem& p, const Data& d, const RowWorkspace& at) {
 
 // ---- blocks of keys
 
-/// Computes dK and dV of a block of keys and, if kAccumulatesDq, adds its part of dQ to `dq_sums`.
-/// With two stages, copies of the next tile of queries are in flight during the products.
+/// Computes dK and dV of a block of keys. If kAccumulatesDq, adds the block's contribution to dQ to
+/// `dq_sums`. With two stages, copies of the next tile of queries are in flight during the
+/// products.
 template <class In, int kDim, int kStages, bool kAccumulatesDq, bool kHasDropout>
 __global__ void __launch_bounds__(kKeyThreads, 1)
     keys_kernel(Heads heads, GradientOperands<In> x, KeyGradients<In> to, float* dq_sums) {
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kKeyThreads, 1)
                                                      allowed.queries - query);
     copy_rows_async<kDim, kTileQueries, kKeyThreads>(tiles.d_o(stage), x.d_o + at,
                                                      allowed.queries - query);
-    constexpr int kUnits = kTileQueries / 4;  // 16-byte vectors of a row of floats
+    constexpr int kUnits = kTileQueries / 4;  // 16-byte vectors in kTileQueries floats
     if (threadIdx.x < 2 * kUnits) {
       const std::int64_t row = head * padded_rows(allowed.queries) + query;
       const int unit = threadIdx.x % kUnits * 4;
@@ -157,8 +158,8 @@ Steps launch_keys(const Problem& p, const Data& d, const RowWorkspace& at) {
       static_cast<float*>(at.own));
 }
 
-/// True if the expected changes hold: the scores exceed L2 by far, there are more blocks than SMs,
-/// and each block iterates over many tiles.
+/// True if the scores exceed L2 by far, there are more blocks than SMs, and each block iterates
+/// over many tiles: then the expected changes hold.
 inline bool is_large(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 27, kManyRows = 32768, kManyKeys = 1024;
   return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows &&

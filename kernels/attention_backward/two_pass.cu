@@ -1,17 +1,17 @@
-// attention_backward/two_pass. It has about half of the family's kernels, hence a translation unit
-// of its own.
+// attention_backward/two_pass, in a translation unit of its own: it has about half of the family's
+// kernels.
 #include "kernels/attention_backward/keys.cuh"
 
 namespace gpuexp::attention_backward {
 
 // ---- two_pass: separate kernels for dK, dV and for dQ
 //
-// The first kernel accumulates dK and dV in registers as before and does not compute dQ. In the
-// second kernel a block has 128 queries, iterates over the keys that they attend to, as the forward
-// pass does, and accumulates dQ in registers. L2 executes no atomic operations
-// (global_reduction_requests decreases), and each sum has a fixed order, so results are
-// bitwise-identical. The second kernel recomputes S and dP: seven products instead of five, and
-// tensor_instructions increases by two fifths.
+// The first kernel accumulates dK and dV in registers, as tiles_ahead does, but does not compute
+// dQ. In the second kernel a block has 128 queries, iterates over the keys that they attend to, and
+// accumulates dQ in registers. L2 executes no atomic operations (global_reduction_requests
+// decreases), and each sum has a fixed order, so results are bitwise identical. The cost is that
+// the second kernel recomputes S and dP: seven products instead of five, and tensor_instructions
+// increases by two fifths.
 
 constexpr int kGradientKeys = 32;
 
@@ -102,7 +102,7 @@ Steps launch_two_passes(const Problem& p, const Data& d, void* workspace) {
                 heads_of(p), gradient_operands<In>(d, at), static_cast<In*>(d.dq));
 }
 
-// The entry for training steps (kernels/common/attention_steps.cuh).
+// Called by training steps (kernels/common/attention_steps.cuh).
 Steps launch_two_pass_gradients(const Problem& p, const Data& d, void* workspace) {
   return with_type_and_dim(p, [&](auto in, auto dim) {
     return launch_two_passes<decltype(in), dim(), false>(p, d, workspace);
