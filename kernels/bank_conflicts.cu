@@ -1,15 +1,15 @@
 // bank_conflicts: eight loads per thread from a tile in shared memory, repeated. The variants
 // differ only in the shared memory addresses of a warp's lanes.
 //
-// The question: what does a bank conflict cost, and which layout removes it? Shared memory consists
-// of 32 banks. The 4-byte word w is in bank w % 32. A bank delivers one word per cycle, to all
-// lanes that request this word. A request therefore takes as many wavefronts as the largest number
-// of different words that its lanes load from one bank. Loads of 8 bytes per lane are served half a
-// warp at a time, loads of 16 bytes a quarter (NVIDIA developer forum, topic 77228).
+// The question: what does a bank conflict cost, and which layout removes it? The 4-byte word w of
+// shared memory is in bank w % 32. A bank delivers one word per cycle, to all lanes that request
+// this word, so a request takes as many wavefronts as the largest number of different words that
+// its lanes load from one bank. Loads of 8 bytes per lane are served half a warp at a time, loads
+// of 16 bytes a quarter (NVIDIA developer forum, topic 77228).
 //
-// Each block fills a tile of 64 rows by 32 words and reads it `passes` times. At least 256 loads
-// per SM are in flight, so the data stage of L1 and shared memory is never idle and time is
-// proportional to wavefronts. The column cycles divided by metric.requests_per_sm is the cost of
+// At least 256 warp loads per SM are in flight, so the data stage of L1 and shared memory is never
+// idle, and time is proportional to wavefronts. Cycles divided by metric.requests_per_sm is the
+// cost of one request.
 // one request.
 #include <algorithm>
 #include <set>
@@ -34,8 +34,8 @@ struct Problem {
   int stride;
 };
 
-// Each thread sums the words that it stores in the tile, so that the result depends on all of the
-// input, and the words that it loads. Variants that load different words have different outputs.
+// Each output element is the sum of the words that a thread stores in the tile and of the words
+// that it loads from the tile. Variants that load different words have different outputs.
 struct Data {
   std::uint32_t* in;  // one tile per block
   std::uint32_t *contiguous, *broadcast, *strided_4b, *strided_8b, *strided_16b, *column, *matrix;
@@ -47,8 +47,8 @@ using Variant = Family::Variant;
 // ---- the kernel of all variants
 
 // Order maps a thread and the index of its load to a word of the tile. Layout maps this word to its
-// position in shared memory. Load defines which words the thread receives. At least four blocks per
-// SM are resident: 32 warps with eight loads in flight per thread.
+// position in shared memory. Load loads the thread's words. Four resident blocks have 32 warps with
+// eight loads in flight.
 template <class Load, class Layout, class Order>
 __global__ void __launch_bounds__(kBlock, 4)
     read_kernel(const std::uint32_t* in, std::uint32_t* sums, Order order, int passes) {
@@ -87,8 +87,8 @@ __device__ inline unsigned shared_address(const std::uint32_t* word) {
   return static_cast<unsigned>(__cvta_generic_to_shared(word));
 }
 
-// Both the asm and the load are volatile: nvcc would move a non-volatile asm, and ptxas would merge
-// the loads of two consecutive passes if they were not ld.volatile.
+// volatile: nvcc would move a non-volatile asm, and ptxas would merge the loads of two consecutive
+// passes if they were not ld.volatile.
 template <int kWords>
 struct Words {
   static constexpr int kNamed = kWords;  ///< words at the address that a lane passes
@@ -114,7 +114,7 @@ struct Words {
   }
 };
 
-// Consecutive rows with `kPadding` unused words after each.
+// Layout with `kPadding` unused words after each row.
 template <int kPadding>
 struct Rows {
   static constexpr int kPitch = kColumns + kPadding;
@@ -123,8 +123,8 @@ struct Rows {
   }
 };
 
-// Lanes load words at a distance of `stride`. Consecutive loads start 16 words apart, so that all
-// loads stay within the tile even at the largest stride.
+// Neighbouring lanes load words that are `stride` apart. A warp's consecutive loads start only 16
+// words apart, so that all loads stay within the tile at the largest stride.
 struct Strided {
   static constexpr int kLargest = 33;
   static constexpr int kApart = 16;
@@ -150,7 +150,7 @@ Work work(const Problem& p) {
   return streaming_work<std::uint32_t>(elements(p), threads(p));
 }
 
-// Requests and wavefronts of a pass, computed from the definition of banks.
+// Requests and wavefronts of a block per pass, computed from the addresses.
 struct BankUse {
   int requests = 0;
   int wavefronts = 0;
@@ -159,7 +159,7 @@ struct BankUse {
 
 template <class Load, class Layout, class Order>
 BankUse bank_use(const Order& order) {
-  constexpr int kAtATime = kWarp / Load::kNamed;  // lanes
+  constexpr int kAtATime = kWarp / Load::kNamed;  // lanes served together
   BankUse use;
   for (int thread = 0; thread < kBlock; thread += kAtATime) {
     for (int i = 0; i < kLoads; ++i) {
@@ -190,14 +190,14 @@ MetricValues metrics(const Problem& p, const DeviceSpec& device, const BankUse& 
           {"requests_per_sm", requests(ceil_div(p.blocks, device.sm_count))}};
 }
 
-// An output and its name. Variants that load the same words share it.
+// Variants that load the same words share an output.
 using Sums = std::uint32_t* Data::*;
 struct Output {
   const char* name;
   Sums sums;
 };
 
-// `order` returns the Order of a problem.
+// `order` returns the Order for a problem.
 template <class Load, class Layout, class OrderOf>
 Variant reading(std::string id, std::string compare_to, const Output& output, OrderOf order) {
   Variant v(std::move(id), std::move(compare_to));
@@ -231,8 +231,8 @@ Variant contiguous() {
 // ---- broadcast
 //
 // All lanes load the same word, as in a lookup of the same table entry by the whole warp. The bank
-// reads the word once and sends it to all lanes, which takes one wavefront. Lanes that access the
-// same bank conflict only if they request different words: shared_load_wavefronts is unchanged.
+// reads the word once and sends it to all lanes in one wavefront: shared_load_wavefronts is
+// unchanged. Lanes that access the same bank conflict only if they request different words.
 
 constexpr Output kBroadcast{"broadcast", &Data::broadcast};
 
@@ -248,7 +248,7 @@ Variant broadcast() {
 // Lanes load words at a distance of `stride`, like one field of an array of structures. gcd(stride,
 // 32) lanes access each bank in use, and the bank delivers their words one per cycle:
 // shared_load_wavefronts increases by that factor. The factor is 1 at odd strides, where each lane
-// accesses a different bank, and 32 where all lanes access the same bank.
+// accesses a different bank, and 32 if all lanes access the same bank.
 // held: bank_conflict = 16 at stride=16, passes=1; bank_conflict = 1 at stride=33, passes=1
 // held: bank_conflict = 32 at stride=32, passes=1
 
@@ -282,7 +282,6 @@ Variant load_4b() {
 
 constexpr Output kStrided8b{"strided_8b", &Data::strided_8b};
 
-// Addresses must be multiples of the number of bytes that a lane loads.
 template <int kWords>
 std::optional<std::string> misaligned(const Problem& p, const DeviceSpec&) {
   if (p.stride % kWords == 0) return std::nullopt;
@@ -299,9 +298,9 @@ Variant load_8b() {
 
 // ---- load_16b
 //
-// Each lane loads 16 bytes at the same stride. The SM serves 8 lanes at a time, and each lane
-// accesses four banks. A request takes as many wavefronts as in load_4b but returns 16 bytes per
-// lane instead of 4: shared_load_wavefronts is unchanged. At a stride of 4 no lanes conflict,
+// Each lane loads 16 bytes at the same stride as load_4b. The SM serves 8 lanes at a time, and each
+// lane accesses four banks. A request takes as many wavefronts as in load_4b but returns 16 bytes
+// per lane instead of 4: shared_load_wavefronts is unchanged. At a stride of 4 no lanes conflict,
 // whereas lanes of load_4b conflict in groups of four.
 // held: bank_conflict = 1 at stride=4, passes=1
 
@@ -349,9 +348,8 @@ Variant column() {
 // ---- column_padded
 //
 // One unused word follows each row, so each row starts one bank after the previous row. A column
-// then spans all 32 banks, and a row still does. shared_load_wavefronts decreases to one per
-// request. The cost is a 32nd more shared memory, and rows no longer all start at multiples of 16
-// bytes.
+// then spans all 32 banks, as a row does: shared_load_wavefronts decreases to one per request. The
+// cost is a 32nd more shared memory, and some rows no longer start at multiples of 16 bytes.
 // held: bank_conflict = 1 at passes=1; shared_bytes_per_block = 33/32 × column
 
 Variant column_padded() {
@@ -364,13 +362,13 @@ Variant column_padded() {
 
 // ---- column_xor
 //
-// XOR swizzle: the word of row r and column c is stored in column c ^ (r % 32) of its row. Within a
-// row this permutes the columns, and within a column it permutes the banks as r increases. Rows and
-// columns therefore both span all banks. shared_load_wavefronts decreases as in column_padded. No
-// memory is unused. The cost is an XOR per address computation, here once before the passes.
+// XOR swizzle: the word of row r and column c is stored in column c ^ (r % 32) of its row. The
+// words of a column are then in different banks, and so are the words of a row.
+// shared_load_wavefronts decreases as in column_padded, without unused memory. The cost is an XOR
+// per address computation, here once before the passes.
 // held: bank_conflict = 1 at passes=1; shared_bytes_per_block = 1 × column
 
-// Permutes units of kUnit words within their row, depending on the row.
+// Permutes units of kUnit words within each row: unit u of row r moves to unit u ^ r.
 template <int kUnit>
 struct Swizzled {
   static constexpr int kPitch = kColumns;
@@ -392,19 +390,20 @@ Variant column_xor() {
 // ldmatrix.x4, as tensor core kernels use it to load A: four matrices of 8 rows of 16 bytes, which
 // are 16 rows of the tile by 32 bytes. Each group of eight lanes passes the row addresses of one
 // matrix. These rows are 128 bytes apart and occupy the same four banks, so each row takes one
-// wavefront: shared_load_wavefronts is 32 per request, where its 512 bytes need four.
+// wavefront: shared_load_wavefronts is 32 per request, although 512 bytes need only four.
 // held: metric.wavefronts_per_request = 32; bank_conflict = 8 at passes=1
 
 constexpr Output kMatrix{"matrix", &Data::matrix};
 
 struct Matrices {
-  static constexpr int kNamed = 4;  ///< words of the row whose address a lane passes
-  static constexpr int kGot = 4;    ///< one word of each matrix
+  static constexpr int kNamed = 4;  ///< words at the address that a lane passes
+  static constexpr int kGot = 4;    ///< words that a lane receives, one per matrix
 
   static __device__ void load(std::uint32_t (&v)[kGot], const std::uint32_t* from) {
     ldmatrix_x4(v, from);
   }
-  // Lanes 8w to 8w + 7 pass the rows of matrix w; lane 4g + t receives the t-th word of row g.
+  // Lanes 8w to 8w + 7 pass the rows of matrix w; lane 4g + t receives word t of row g of each
+  // matrix.
   template <class Order>
   static __host__ __device__ int word(const Order& order, int thread, int i, int w) {
     constexpr int kMatrixRows = 8;
@@ -458,9 +457,8 @@ Variant ldmatrix_padded() {
 //
 // Unit u of 16 bytes in row r is stored in unit u ^ (r % 8) of the row, so the same unit of eight
 // rows is in eight different groups of banks. shared_load_wavefronts decreases as in
-// ldmatrix_padded. No memory is unused, and rows stay 128 bytes long. Matrix product kernels store
-// their tiles this way (kernels/common/shared_tile.cuh), and so does the 128-byte swizzle of a
-// tensor map.
+// ldmatrix_padded, without unused memory. Matrix product kernels store their tiles this way
+// (kernels/common/shared_tile.cuh), and so does the 128-byte swizzle of a tensor map.
 
 Variant ldmatrix_xor() {
   Variant v = reading_matrices<Swizzled<Matrices::kNamed>>("ldmatrix_xor", "ldmatrix");

@@ -10,10 +10,9 @@
 //   all_to_all       each has its part of each vector:    [1 3]  [2 4]
 //   shift            each has the vector of the next:     [3 4]  [1 2]
 //
-// An all-reduce is a reduce-scatter followed by an all-gather: each GPU sums a part and sends it to
-// all. For short vectors, the time is the latency of starting a kernel and of waiting for other
-// GPUs. For long vectors, it is the time in which the links carry the bytes, and algorithms differ
-// in the number of bytes.
+// An all-reduce is a reduce-scatter followed by an all-gather. For short vectors, the time is the
+// latency of starting a kernel and of waiting for other GPUs. For long vectors, it is the bytes
+// over the links divided by their rate, and algorithms differ in the number of bytes.
 #include <algorithm>
 
 #include "kernels/collectives/low_latency.cuh"
@@ -29,19 +28,18 @@ using Variant = Family::Variant;
 
 // ---- one_shot: loads from the memory of all ranks
 //
-// Each rank loads the vectors or parts that it needs from the memory of the other ranks. For a sum,
-// it adds them itself. This takes one step. The ranks wait for each other before it, until the
-// vectors are complete, and after it, so that no rank changes elements that another still reads. In
-// an all-reduce, every rank reads the whole vector of each other rank: (ranks - 1) times its bytes
-// arrive over the links.
+// Each rank loads the vectors or parts that it needs from the memory of the other ranks, and sums
+// them if the operation has sums. The ranks wait for each other before the loads, until the vectors
+// are complete, and after the loads, so that no rank changes elements that another rank still
+// reads. In an all-reduce, every rank loads the whole vector of each other rank: (ranks - 1) times
+// its bytes arrive over the links.
 
-// The parts that one rank copies, with their sources, in an operation without sums.
+// Parts that one rank copies in an operation without sums, and their sources and destinations.
 struct Copies {
   const char* from[kMaxRanks];
   char* to[kMaxRanks];
   std::int64_t bytes[kMaxRanks];
-  /// Index of each part's first unit of 16 bytes, counted over all parts. The last entry is the
-  /// total.
+  /// Index of each part's first 16-byte unit, counted over all parts; the last entry is the total.
   std::int64_t begins[kMaxRanks + 1];
   int count;
 };
@@ -53,8 +51,8 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t units = copies.begins[kMaxRanks];
-  // Each thread has four loads in flight, from any of the ranks, and does not wait for one rank
-  // after another.
+  // Consecutive loads of a thread may have different source ranks, so all links are in use at a
+  // time.
   for (std::int64_t i = thread; i < units; i += kUnroll * stride) {
     uint4 v[kUnroll];
     uint4* to[kUnroll];
@@ -85,8 +83,8 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
 
 // ---- how the variants are launched
 
-// Link bytes as nccl-tests counts them for its bus bandwidth (PERFORMANCE.md there): the minimum
-// that the links of each GPU carry, regardless of the algorithm.
+// Link bytes as in the bus bandwidth of nccl-tests (its PERFORMANCE.md): the minimum that each
+// GPU's links carry with any algorithm.
 Work work(const Problem& p) {
   const double bytes = static_cast<double>(p.n * element_bytes(p));
   const double ranks = p.gpus;
@@ -101,7 +99,7 @@ Work work(const Problem& p) {
   return w;
 }
 
-// Sums of the whole vectors or, unless `whole`, of the rank's part.
+// Sums of the whole vectors if `whole`, otherwise of the rank's part.
 template <class T, bool kPushed>
 Steps sums_of(const Problem& p, const Data& d, const LaunchContext& x, bool whole) {
   const std::int64_t first = whole ? 0 : part_begin(p, d.rank);
@@ -149,7 +147,8 @@ Variant variant(std::string id, std::string compare_to) {
   return v;
 }
 
-/// A kernel that waits for all ranks at its start and at its end, and moves `link_bytes` between.
+/// A kernel that waits for all ranks at its start and at its end, and transfers `link_bytes` in
+/// between.
 template <class Launch>
 Phase between_waits(const Problem& p, const DeviceSpec& device, Launch launch, double link_bytes) {
   Phase phase;
@@ -164,7 +163,6 @@ Phase between_waits(const Problem& p, const DeviceSpec& device, Launch launch, d
   return phase;
 }
 
-/// Expected change of the time, under a condition.
 ExpectedChangesOf<Problem> time(Direction direction, double factor, bool (*when)(const Problem&)) {
   return {{std::string(kTimeColumn), direction, factor, when}};
 }
@@ -189,8 +187,8 @@ Variant one_shot() {
   };
   v.phases = [launch](const Problem& p, const DeviceSpec& device) {
     const double vector = static_cast<double>(p.n * element_bytes(p));
-    // In an all-reduce, a rank loads the vectors of all others. A broadcast's source sends its
-    // vector to each.
+    // In an all-reduce, a rank loads the vectors of all other ranks. In a broadcast, each other
+    // rank loads the source's vector.
     const bool whole = p.operation == Operation::all_reduce || p.operation == Operation::broadcast;
     return std::vector<Phase>{
         between_waits(p, device, launch, whole ? (p.gpus - 1) * vector : work(p).from_peers)};
@@ -202,9 +200,9 @@ Variant one_shot() {
 // ---- two_shot: reduce-scatter and all-gather in one kernel
 //
 // Each rank sums only its part of the vectors, and stores the sum to the y of all ranks. The links
-// of a GPU first carry its part of each other rank's vector, and then the other parts of the sum: 2
-// (ranks - 1) / ranks times the vector, as in a ring. The cost is that the ranks also wait for each
-// other's stores at the end.
+// of a GPU first carry its part of each other rank's vector, and then the other ranks' parts of the
+// sum: 2 (ranks - 1) / ranks times the vector, as in a ring. The cost is that the ranks also wait
+// for each other's stores at the end.
 
 bool is_long(const Problem& p) {
   constexpr std::int64_t kLong = 16 << 20;
@@ -239,11 +237,11 @@ Variant two_shot() {
 
 // ---- ring: stores only to the next rank
 //
-// Each rank stores only to the next one. It sends its own part of the vector first. In each later
-// step it adds its own elements to the received part, and sends the sum. After as many steps as
-// there are other ranks, it sends complete sums. As many bytes cross the links as in two_shot, but
-// only between neighbours, which is all that a ring of cables connects. The cost is a chain of 2
-// (ranks - 1) steps, each of which waits for the previous one.
+// Each rank first stores its own part of the vector to the next rank. In each later step it adds
+// its own elements to the received part, and stores the sum to the next rank. After as many steps
+// as there are other ranks, it stores complete sums. As many bytes cross the links as in two_shot,
+// but only between neighbours, so a ring of cables is enough. The cost is a chain of 2 (ranks - 1)
+// steps, each of which waits for the previous one.
 
 template <class T>
 Steps ring_steps(const Problem& p, const Data& d, const LaunchContext& x) {
@@ -296,8 +294,8 @@ Variant ring() {
 // have arrived. No rank waits for anything else, so the latency is one transfer over the link.
 // NCCL's protocol LL does this with 4 bytes of data per number. The cost is 12 + 4 = 16 bytes on
 // the links for each 12 bytes of data, which is negligible for small vectors. Launches alternate
-// between inboxes: before a rank overwrites an inbox, it has received the data of the launch in
-// between from all others, so they have read it.
+// between two inboxes: before a rank overwrites an inbox, the data of the previous launch have
+// arrived from all ranks, so all ranks have read that inbox.
 
 bool is_short_all_reduce(const Problem& p) {
   constexpr std::int64_t kShort = 64 << 10;
@@ -354,7 +352,7 @@ Variant low_latency() {
     Phase phase = between_waits(p, device, launch,
                                 kFlaggedPerData * (p.gpus - 1) * static_cast<double>(bytes));
     phase.by = LinkUse::stores;
-    // Iterations of the grid-stride loop wait for their data one after another.
+    // A thread's iterations wait for their data one after another.
     const Shape shape = low_latency_shape(p, device);
     phase.signals = static_cast<int>(ceil_div(units_of(p), shape.block.x * shape.grid.x));
     phase.memory_loads = 2 * phase.signals;
@@ -400,7 +398,7 @@ Variant plain_nccl() {
 // ---- nccl_registered: registered buffers
 //
 // The buffers are registered with the communicator in advance. Ranks may then access each other's
-// buffers directly, instead of through copies in NCCL's own buffers.
+// buffers directly, without copies to NCCL's own buffers.
 
 Variant nccl_registered() {
   return nccl_variant("nccl_registered", nccl::Buffers::registered);
@@ -409,7 +407,7 @@ Variant nccl_registered() {
 // ---- nccl_windows: symmetric memory
 //
 // The buffers are symmetric windows. NCCL's kernels load from and store to the windows of all
-// ranks, as the variants above do.
+// ranks, as one_shot and two_shot do.
 
 Variant nccl_windows() {
   return nccl_variant("nccl_windows", nccl::Buffers::windows);

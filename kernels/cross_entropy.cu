@@ -2,13 +2,11 @@
 // logits, and its gradient, softmax(x) - 1 at the label.
 //
 // The question: how often must logits be read and written for a loss and its gradient? Logits are
-// the largest array of a language model: a row of 50257 for each token. The loss of a row needs the
-// label's logit and one more number, log Σ e^x, which one pass computes. The gradient needs log Σ
-// e^x too, and is as large as the logits. A framework that executes operations one by one writes
-// the log-probabilities of all classes, reads them for the loss, and reads them again for the
-// gradient. If log Σ e^x is stored, only the gradient is written. If the loss is the mean over all
-// rows, a row's gradient does not depend on other rows. One kernel can then compute both while the
-// row is in L2 or in registers.
+// the largest array of a language model: 50257 per token in GPT-2. A framework that executes
+// operations one by one writes the log-probabilities of all classes, reads them for the loss, and
+// reads them again for the gradient. If log Σ e^x is stored, one number per row, only the gradient
+// is written. If the loss is the mean over all rows, a row's gradient depends only on its row. One
+// kernel can then compute loss and gradient while the row is in L2 or in registers.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +20,7 @@ using Problem = RowProblem;  // rows are tokens, columns are classes
 struct Data {
   void* logits;
   std::int32_t* labels;
-  float* given_lse;  // log Σ e^x as an input of separate backward passes: arbitrary numbers
+  float* given_lse;  // log Σ e^x as input of backward: random, not from the logits
   float* loss;
   float* lse;
   void* dlogits;        // gradient of the mean of all losses
@@ -30,7 +28,7 @@ struct Data {
   void* copied;         // output of variant `copy`
 };
 
-// Operands of a row other than its logits.
+// Operands of all rows other than the logits.
 struct Rows {
   const std::int32_t* labels;
   float* loss;
@@ -43,9 +41,9 @@ constexpr int kBlock = 256;
 // ---- ops: log-probabilities in memory
 //
 // Each operation is a kernel. Log-softmax loads the logits for their sum and once more to store
-// log-probabilities in fp32, as autocast keeps them. The second kernel picks the label's
-// log-probability, one thread per row. The third kernel loads all log-probabilities and stores the
-// gradient, e^(log p), less 1 at the label. copy loads and stores the logits' bytes once, so
+// log-probabilities in fp32, as autocast keeps them. The second kernel reads the label's
+// log-probability of each row. The third kernel loads all log-probabilities and stores the
+// gradient, e^(log p), minus 1 at the label. copy loads and stores the logits' bytes once, so
 // dram_write_bytes increases: in fp32 two stores and three loads replace one of each, in bf16 three
 // and four, since a log-probability has 4 bytes and a logit 2.
 // held: dram_write_bytes = 2 × copy within 3 % at dtype=fp32
@@ -74,7 +72,7 @@ __global__ void __launch_bounds__(kBlock)
   if (row < rows) r.loss[row] = -log_p[row * columns + r.labels[row]];
 }
 
-// Turns probabilities, scaled by each row's weight, into gradients.
+// Subtracts the row's weight at the label from probabilities that are scaled by this weight.
 template <class Part>
 __device__ void subtract_at_label(Part& part, int label, float mean) {
   part.change(label, [&](float share) { return share - mean; });
@@ -117,7 +115,7 @@ std::vector<std::string> outputs_of(Pass pass) {
   return {"loss", "dlogits"};
 }
 
-// `launch_of` returns the launch for a RowMatrix and the rows' other operands.
+// `launch_of` returns the launch for a RowMatrix, the rows' other operands and the workspace.
 template <class LaunchOf>
 Variant variant(std::string id, std::string compare_to, Pass pass,
                 ExpectedChangesOf<Problem> expected, LaunchOf launch_of) {
@@ -136,14 +134,14 @@ Variant variant(std::string id, std::string compare_to, Pass pass,
 // ---- copy: the lower bound of both passes
 //
 // The kernel copies the logits, with one 16-byte load and store per thread. Its time is a lower
-// bound for a loss and its gradient.
+// bound on the time of a loss and its gradient.
 
 Variant copy() {
   return copy_variant<Problem>(&Data::logits, &Data::copied,
                                [](const Problem& p) { return work(p, Pass::both); });
 }
 
-// A row has a vector for most threads.
+// True if rows have a vector for most threads.
 bool has_long_rows(const Problem& p) {
   constexpr std::int64_t kManyColumns = 4096;
   return is_large(p) && p.columns >= kManyColumns;
@@ -172,8 +170,8 @@ Variant ops() {
 // - max) in one pass (online, as in softmax/online), and stores log Σ e^x and the loss. It reads
 // the logits once and needs no other array of their size. A thread has one load in flight.
 
-// A row's first thread stores log Σ e^x and the loss. It loads the label's logit first, so that the
-// logit has arrived when the row has been read.
+// The row's first thread stores log Σ e^x and the loss. It loads the label's logit before the other
+// logits, so that this load overlaps with the pass over the row.
 template <class T, class Group>
 struct Loss {
   float picked = 0.0f;
@@ -213,11 +211,10 @@ Variant forward_scalar() {
 
 // ---- forward: 16-byte vectors for rows with any alignment
 //
-// A thread has four vectors of 16 bytes in flight, and updates the maximum once for all of them:
+// A thread has four vectors of 16 bytes in flight, and updates the maximum once for four vectors:
 // global_load_requests falls to a quarter (bf16: an eighth), and the number of instructions
-// decreases too. Rows of 50257 elements begin inside a vector, so threads load the elements at
-// their ends one by one. If rows were padded to 50304, 393 times 128, they would begin with a
-// vector.
+// decreases too. Rows of 50257 elements begin inside a vector, so threads load the elements at the
+// ends of a row one by one. Rows padded to 50304, 393 times 128, would begin with a vector.
 // held: global_load_requests = 1/4 × forward_scalar within 5 % at dtype=fp32
 // held: global_load_requests = 1/8 × forward_scalar within 5 % at dtype=bf16
 
@@ -269,9 +266,9 @@ Variant backward() {
 
 // ---- separate: forward, then backward
 //
-// Both kernels run one after the other. The gradient is the only large array that they write:
-// dram_write_bytes falls to a half (bf16: to a third). Both kernels read the logits from DRAM,
-// because L2 has evicted the first rows when the second kernel starts.
+// forward and backward run one after the other. The gradient is the only large array that they
+// write: dram_write_bytes falls to a half (bf16: to a third). Each kernel reads the logits from
+// DRAM, because L2 has evicted the first rows when the second kernel starts.
 // held: dram_write_bytes = 1/2 × ops within 3 % at dtype=fp32
 // held: dram_write_bytes = 1/3 × ops within 6 % at dtype=bf16
 
@@ -289,11 +286,11 @@ Variant separate() {
 
 // ---- fused_reread: one kernel; the second read hits a cache
 //
-// The loss is the mean over all rows, so each row's gradient is known as soon as its sum is. One
-// kernel computes both: a block of 1024 threads reads its row for the sum, and again for the
-// gradient. An SM has one or two such blocks. If rows have about 100 KB, they are still in L1 or L2
-// at the second read, and dram_read_bytes decreases to one read. The number of loads is unchanged.
-// It costs one wait per row, between the two reads.
+// The loss is the mean over all rows, so each row's gradient is known as soon as its sum is. A
+// block of 1024 threads reads its row for the sum, and again for the gradient. An SM has one or two
+// such blocks. If rows have about 100 KB, they are still in L1 or L2 at the second read, and
+// dram_read_bytes decreases to one read. The number of loads is unchanged. The cost is one wait per
+// row, between the two reads.
 
 constexpr int kWideBlock = 1024;
 
@@ -306,7 +303,7 @@ __global__ void __launch_bounds__(kWideBlock) fused_reread_kernel(RowMatrix<T> m
   store_gradient(group, m, lse, r);
 }
 
-// Two rows per SM and their gradients occupy only a part of L2.
+// True if two rows per SM and their gradients occupy only a part of L2.
 bool has_rows_in_l2(const Problem& p) {
   constexpr std::int64_t kMaxBytes = 1 << 17;
   return beyond_caches(p) && p.columns * element_bytes(p) <= kMaxBytes;
@@ -325,10 +322,10 @@ Variant fused_reread() {
 
 // ---- fused_registers: the row is read once
 //
-// Two to eight blocks of a cluster hold the row in registers, as in softmax/cluster, and combine
+// Two to eight blocks of a cluster hold a row in registers, as in softmax/cluster, and combine
 // their sums through distributed shared memory. The kernel reads the logits once at every cache
-// level: global_load_sectors halves, and the kernel moves the bytes of a copy, independent of the
-// caches. It costs registers and cluster barriers.
+// level: global_load_sectors halves, and DRAM moves the bytes of a copy regardless of the caches.
+// The cost is registers and cluster barriers.
 
 template <class T, int kElements, Edges kEdges>
 __global__ void __launch_bounds__(kMaxRowThreads) fused_registers_kernel(RowMatrix<T> m, Rows r) {
@@ -374,7 +371,7 @@ struct Label {
   }
 };
 
-// Random numbers near the expected log Σ e^x.
+// Random numbers near the expected log Σ e^x, at most 1 from `centre`.
 struct GivenLse {
   std::uint64_t seed;
   float centre;
@@ -392,7 +389,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Reference of a row's loss or of its log Σ e^x.
+// Reference of a row's loss or, unless is_loss, of its log Σ e^x.
 template <class T>
 struct ExactLoss {
   using Common = ExactMaxSum;
@@ -412,7 +409,7 @@ struct ExactLoss {
   }
 };
 
-// Reference of the gradient, with the given log Σ e^x if there is one.
+// Reference of the gradient, with given_lse unless it is null.
 template <class T>
 struct ExactGradient {
   using Common = ExactMaxSum;

@@ -1,11 +1,10 @@
 // data_parallel: a training step in which every GPU has the whole model and a part of the batch.
 //
-// The question: how much of the gradient exchange can overlap with the backward pass? Each GPU
-// computes gradients of all weights from its own samples. The update needs their mean over all
-// GPUs: an all-reduce of as many bytes as the model has, in every step. The backward pass computes
-// the gradients of the last layer first, and these can be sent while it computes those of the other
-// layers. Gradients are therefore sent in buckets. A bucket must be long enough to use the links
-// well, and short enough that little remains to be sent at the end.
+// The question: how much of the gradient exchange can overlap with the backward pass? The update
+// needs the mean of all GPUs' gradients: in every step, an all-reduce of as many bytes as the model
+// has. The backward pass computes the gradients of the last layer first, so these can be sent in
+// buckets while it computes the gradients of other layers. A bucket must be long enough to use the
+// links well, and short enough that little remains to be sent at the end.
 #include <algorithm>
 
 #include "gpu/nccl.hpp"
@@ -41,11 +40,12 @@ using Variant = Family::Variant;
 // ---- after_backward: no overlap
 //
 // The backward pass computes all gradients, one all-reduce sums them, and then all weights are
-// updated. The SMs and the links wait for each other, and the links are idle for most of the step.
+// updated. The SMs wait for the links and the links for the SMs, so the links are idle for most of
+// the step.
 
 constexpr int kBlock = 256;
 
-// Stands for a layer's backward pass: a chain of `cost` dependent multiply-adds per weight.
+// Simulates a layer's backward pass: a chain of `cost` dependent multiply-adds per weight.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     backward_kernel(const float* samples, T* gradient, std::int64_t first, std::int64_t end,
@@ -53,14 +53,14 @@ __global__ void __launch_bounds__(kBlock)
   const std::int64_t i = first + static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   if (i >= end) return;
   float value = samples[i];
-  // The multiply-add reads one register. If it read three, two of them in the same bank, it would
-  // issue at half the rate.
+  // This multiply-add reads one register. With three registers, two of them in the same bank, it
+  // would issue at half the rate.
   repeat<32>(cost, [&] { value = fmaf(value, one, 0.0f); });
   gradient[i] = from_float<T>(value);
 }
 
-// Stochastic gradient descent with momentum. A rank updates all weights or, if `is_sharded`, only
-// its part, which it stores to all ranks.
+// Operands of stochastic gradient descent with momentum. A rank updates all weights or, if
+// `is_sharded`, only its part, which it stores to all ranks.
 struct Update {
   Ranks<float> weights;
   float* momentum;
@@ -97,8 +97,8 @@ std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-/// First element of part `part` of `parts` equal parts of [first, end). Its distance from `first`
-/// is a multiple of 16 bytes.
+/// Returns the first element of part `part` of `parts` nearly equal parts of [first, end). Its
+/// distance from `first` is a multiple of 8 elements, at least 16 bytes.
 std::int64_t part_begin(std::int64_t first, std::int64_t end, std::int64_t part,
                         std::int64_t parts) {
   constexpr std::int64_t kElements = 8;
@@ -121,15 +121,15 @@ std::vector<Bucket> buckets(const Problem& p, std::int64_t count) {
 
 /// How gradients are exchanged.
 struct Way {
-  bool in_buckets;      ///< each bucket after its backward pass, in another stream
-  bool is_prioritized;  ///< that stream has a higher priority
-  bool is_sharded;      ///< a rank receives only its part of the sums, and updates only this part
+  bool in_buckets;      ///< exchange each bucket after its backward pass, in a second stream
+  bool is_prioritized;  ///< give the second stream a higher priority
+  bool is_sharded;      ///< each rank receives, and updates, only its part of the sums
   bool by_nccl;
-  bool has_few_blocks = false;  ///< only as many as the links need
+  bool has_few_blocks = false;  ///< limit the exchange to the blocks that the links need
 };
 
-/// Maximum number of blocks of the exchange. Each thread has one load of 16 bytes from each other
-/// rank in flight. The few blocks have half a MiB from each rank in flight, more than a link
+/// Maximum number of blocks of the exchange. Each thread has one 16-byte load from each other rank
+/// in flight. 64 blocks of 512 threads have half a MiB from each rank in flight, more than a link
 /// delivers during the latency of a load.
 std::int64_t exchange_blocks(const Way& way, const DeviceSpec& device) {
   constexpr std::int64_t kFew = 64;
@@ -148,12 +148,12 @@ class StepOf {
                   b.end, p_.cost, 1.0f);
   }
 
-  /// Sums the rank's part of a bucket and stores it to all ranks or, if sharded, to itself.
+  /// Sums the rank's part of a bucket and stores the sums to all ranks or, if sharded, only to
+  /// itself.
   Steps sum(const Bucket& b, const Way& way) const {
     return way.is_sharded ? sum<SumWaits::around>(b, way) : sum<SumWaits::around_pushed>(b, way);
   }
 
-  /// Sums a bucket on all ranks, by NCCL.
   Steps sum_by_nccl(const Bucket& b) const {
     return nccl::step_of({nccl::Operation::all_reduce, nccl::Buffers::plain, p_.dtype,
                           b.end - b.first, gradient(d_.rank) + b.first, sum_of(d_.rank) + b.first,
@@ -233,8 +233,8 @@ Steps steps_of(const Problem& p, const Data& d, const LaunchContext& x, const Wa
   return steps;
 }
 
-// A rank sends at least its gradients of the other ranks' parts, and the result of its own part to
-// all others.
+// A rank sends at least its gradients of the other ranks' parts, and its part of the result to each
+// other rank.
 Work work(const Problem& p, bool is_sharded) {
   const auto n = static_cast<double>(p.n);
   const double gradients = n * static_cast<double>(element_bytes(p));
@@ -246,7 +246,7 @@ Work work(const Problem& p, bool is_sharded) {
   return w;
 }
 
-/// Sets the kernels of the phases, which depend only on shapes.
+/// Sets the kernels of the phases.
 template <class T>
 void name_kernels(const Problem& p, const DeviceSpec& device, const Way& way, Phase& backward,
                   Phase& exchange, Phase& update) {
@@ -260,7 +260,7 @@ void name_kernels(const Problem& p, const DeviceSpec& device, const Way& way, Ph
   name_kernel(update, step.update(way.in_buckets && way.is_sharded ? one : all, way.is_sharded));
 }
 
-/// The phases of the busiest rank, in the order of the steps.
+/// Returns the phases of the busiest rank, in the order of the steps.
 std::vector<Phase> phases(const Problem& p, const DeviceSpec& device, const Way& way) {
   const auto n = static_cast<double>(p.n);
   const double gradient = static_cast<double>(element_bytes(p));
@@ -278,7 +278,7 @@ std::vector<Phase> phases(const Problem& p, const DeviceSpec& device, const Way&
   exchange.link_loads = 1;
   exchange.fences = way.is_sharded ? 0 : 1;
   exchange.memory_bytes = 2 * n * gradient;
-  // Without priority, the exchange and the backward pass alternate.
+  // Without priority, the exchange does not overlap with the backward pass.
   if (way.is_prioritized)
     exchange.sm_share = static_cast<double>(exchange_blocks(way, device)) * kSumBlock /
                         (device.sm.max_threads * device.sm_count);
@@ -323,7 +323,6 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   if (way.by_nccl) v.unavailable = nccl::unavailable;
   if (!way.by_nccl)
     v.phases = [way](const Problem& p, const DeviceSpec& device) { return phases(p, device, way); };
-  // If updates are sharded, a rank updates only its part of the momentum.
   v.writes = {"weights"};
   if (!way.is_sharded) v.writes.emplace_back("momentum");
   v.launch = [way](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -333,8 +332,8 @@ Variant variant(std::string id, std::string compare_to, Way way) {
   return v;
 }
 
-/// Expected change of the time for long gradients, if the backward pass takes about as long as the
-/// exchange and the waits of few buckets are negligible.
+/// Expected change of the time for at least 2^24 weights, if the backward pass takes about as long
+/// as the exchange.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, [](const Problem& p) {
              constexpr std::int64_t kLong = 1 << 24;
@@ -349,11 +348,11 @@ Variant after_backward() {
 
 // ---- overlapped: exchange in another stream
 //
-// Each bucket is exchanged in another stream while the backward pass of the next buckets runs. The
+// Each bucket is exchanged in a second stream while the backward pass of the next buckets runs. The
 // update runs after the last exchange. But the backward pass of the next bucket starts before the
-// exchange, and its blocks are ahead in the queue for block slots on the SMs. Blocks of the
-// exchange start only after all of them have started. The kernels therefore run alternately, and
-// the time is unchanged.
+// exchange, and its blocks are ahead in the queue for block slots. Blocks of the exchange start
+// only after all of those blocks have started. The kernels therefore run alternately, and the time
+// is unchanged.
 
 Variant overlapped() {
   return variant("overlapped", "after_backward", {true, false, false, false})
@@ -363,9 +362,9 @@ Variant overlapped() {
 // ---- prioritized: exchange with higher priority
 //
 // The stream of the exchange has a higher priority: whenever a block of the backward pass ends, a
-// block of the exchange starts. Both kernels then run at the same time. But the exchange has as
-// many blocks as fit on all SMs. They occupy a part of the block slots while they wait for the
-// links, and the backward pass takes longer by this share. The time is unchanged.
+// block of the exchange starts, so both kernels run at the same time. But the exchange has as many
+// blocks as fit on all SMs. They occupy a part of the block slots while they wait for the links,
+// and the backward pass takes longer by this share. The time is unchanged.
 
 Variant prioritized() {
   return variant("prioritized", "overlapped", {true, true, false, false})
@@ -375,7 +374,7 @@ Variant prioritized() {
 // ---- few_blocks: exchange with priority and few blocks
 //
 // The exchange has priority, and only as many blocks as the links need. These blocks wait for the
-// links in a part of the SMs' block slots, and the backward pass keeps the others. The time
+// links in a part of the SMs' block slots, and the backward pass keeps the other slots. The time
 // decreases.
 
 Variant few_blocks() {
@@ -386,10 +385,10 @@ Variant few_blocks() {
 // ---- sharded: reduce-scatter and sharded update
 //
 // A reduce-scatter replaces the all-reduce: each GPU receives only its part of the sum, updates its
-// part of the weights, and stores these to all GPUs. This divides the update among the GPUs, and
-// also the state of the optimizer: each GPU has only its part of the momentum (ZeRO, Rajbhandari et
-// al., SC20). The cost is that weights cross the links in fp32. With gradients in bf16, these are
-// more bytes than in an all-reduce.
+// part of the weights, and stores the updated weights to all GPUs. This divides the update among
+// the GPUs, and also the state of the optimizer: each GPU has only its part of the momentum (ZeRO,
+// Rajbhandari et al., SC20). The cost is that weights cross the links in fp32. With gradients in
+// bf16, these are more bytes than in an all-reduce.
 
 Variant sharded() {
   return variant("sharded", "after_backward", {false, false, true, false})
@@ -399,9 +398,9 @@ Variant sharded() {
 // ---- sharded_prioritized: sharded update with priority
 //
 // Each bucket is summed, updated and distributed while the backward pass continues, in a stream of
-// higher priority. The cost is the same as in prioritized: these blocks occupy block slots of the
-// backward pass. In a real step, the weights of a layer may change as soon as the layer's own
-// backward pass has ended.
+// higher priority. As in prioritized, the cost is that these blocks occupy block slots of the
+// backward pass. A real step may also update a layer's weights as soon as the layer's own backward
+// pass has ended.
 
 Variant sharded_prioritized() {
   return variant("sharded_prioritized", "sharded", {true, true, true, false})
@@ -410,7 +409,7 @@ Variant sharded_prioritized() {
 
 // ---- nccl: NCCL's all-reduce, no overlap
 //
-// The steps are those of after_backward, with NCCL's all-reduce instead of this file's kernel.
+// This is after_backward with NCCL's all-reduce instead of this file's kernel.
 
 Variant nccl_after_backward() {
   return variant("nccl", "after_backward", {false, false, false, true});
@@ -418,9 +417,9 @@ Variant nccl_after_backward() {
 
 // ---- nccl_prioritized: NCCL's all-reduce with priority
 //
-// The steps are those of few_blocks, with NCCL's all-reduce per bucket, as in frameworks (Li et
-// al., PyTorch Distributed, VLDB 2020). NCCL's kernel has only a few dozen blocks. They are enough
-// for the links, and leave the SMs to the backward pass.
+// This is few_blocks with NCCL's all-reduce per bucket, as in frameworks (Li et al., PyTorch
+// Distributed, VLDB 2020). NCCL's kernel has only a few dozen blocks, which are enough for the
+// links and leave the SMs to the backward pass.
 
 Variant nccl_prioritized() {
   return variant("nccl_prioritized", "few_blocks", {true, true, false, true});
@@ -462,7 +461,8 @@ struct Expected {
     }
     const double before = kMomentum * Uniform<float>{kMomentumSeed}(i);
     const double changed = before + mean;
-    // With bf16 gradients, quantities in fp32 count with a small share of their magnitude.
+    // With bf16 gradients, quantities in fp32 contribute 2^-14 of their magnitude (see
+    // tolerance_derivation).
     const double exact = is_rounded ? 0x1p-14 : 1;
     const double own = exact * (before < 0 ? -before : before) + size;
     if (output == momentum) return {changed, own};

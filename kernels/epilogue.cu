@@ -1,12 +1,11 @@
 // epilogue: y = residual + dropout(gelu(h + bias)), after the product h = A·B or in its epilogue.
 //
 // The question: what does it cost to store a matrix product's result before the next operation
-// loads it? A transformer layer continues elementwise with the product's result: a bias per column,
-// an activation, dropout, and the sum with the residual. Four kernels need 9 passes over m×n
-// elements. One kernel needs 3: h and residual in, y out. When the product is done, each sum is in
-// a register. If the product applies the other operations before it stores (its epilogue), h is
-// never stored, and 2 passes remain. The smaller k, the larger the share of these passes; the
-// product itself takes the same time.
+// loads it? A transformer layer applies a bias per column, an activation, dropout and the sum with
+// the residual to the product. Four kernels need 9 passes over m×n elements; one kernel needs 3: h
+// and residual in, y out. If the product applies these operations to its accumulators before it
+// stores them (its epilogue), h is never stored, and 2 passes remain. The smaller k, the larger the
+// passes' share of the time.
 #include <algorithm>
 #include <cmath>
 
@@ -46,7 +45,7 @@ constexpr int kBlock = 256, kLanes = 32;
 //
 // Bias, GELU, dropout and the residual addition are one kernel each, with 16 bytes per access: 9
 // passes, of which 6 store and load intermediate results. The dropout mask is not stored: each
-// kernel that needs it generates four Philox words from the index of four elements.
+// kernel that needs it generates four Philox words for four elements from their index.
 
 template <Part... parts>
 __global__ void __launch_bounds__(kBlock) tail_kernel(Tail x, const T* in, T* out) {
@@ -95,12 +94,11 @@ Tail tail(const Problem& p, const Data& d) {
 template <Part... parts>
 Steps launch_parts(const Problem& p, const Data& d, const T* in, T* out) {
   constexpr int kTile = kBlock * kWidth;
-  // A tile is consecutive elements, which may span several rows.
   const Shape s = shape_of_blocks({ceil_div(elements(p), kTile)}, {kBlock}, {kTile, p.n});
   return launch(tail_kernel<parts...>, s, tail(p, d), in, out);
 }
 
-// Intermediate results alternate between two arrays; `in` may be the second.
+// The second array for intermediate results, which alternate between two arrays.
 T* second_array(const Problem& p, T* workspace) {
   return workspace + result_bytes(p) / static_cast<std::int64_t>(sizeof(T));
 }
@@ -116,10 +114,9 @@ Steps at_once(const Problem& p, const Data& d, const T* in, T* out) {
   return launch_parts<Part::bias, Part::gelu, Part::dropout, Part::residual>(p, d, in, out);
 }
 
-// The output that a variant writes, in the order of declare().
 enum class Result { y, y_given_h, g };
 
-// Work with h or A·B, the bias and (except for g) the residual in, and the result out.
+// Useful work: the inputs are h or A·B, the bias and, except for g, the residual.
 Work work(const Problem& p, Result result) {
   const bool with_product = result != Result::y_given_h;
   const bool is_whole = result != Result::g;
@@ -162,8 +159,8 @@ Variant ops() {
 //
 // One kernel loads h and the residual and stores y: 3 passes over m×n elements instead of 9, so
 // l2_sectors decreases. dram_write_bytes decreases from four passes to one, dram_read_bytes from
-// five to two. warp_instructions decreases by the loads, stores and addresses of three kernels. The
-// instructions of Philox and GELU stay and are a larger share of the time: issue_active_pct
+// five to two. warp_instructions decreases by the loads, stores and addresses of three kernels.
+// Philox and GELU take the same instructions but a larger share of the time: issue_active_pct
 // increases. Intermediate results are not rounded to bf16.
 // held: dram_write_bytes = 1/4 × ops within 3 % at k=64; dram_read_bytes = 2/5 × ops at k=64
 
@@ -172,7 +169,7 @@ constexpr auto is_large = at_least(elements, 1 << 16);  // most blocks are whole
 bool is_deep(const Problem& p) {
   return is_large(p) && p.k >= 256;
 }
-// DRAM serves every kernel; L2 keeps too little of the previous kernel's data.
+// True if every kernel loads from DRAM, because L2 keeps too little of the previous kernel's data.
 constexpr auto beyond_caches = at_least(result_bytes, 1 << 28);
 
 Variant fused() {
@@ -193,11 +190,12 @@ Variant fused() {
 // the other stores. The passes' share of the time depends on k: the product executes 2·k operations
 // per element of h, and the passes move the same bytes at any k.
 
-// Narrow copies need registers for addresses: each warp has half as many sums, and one block fits.
+// Copies of 4 bytes need registers for addresses: each warp has half as many sums, and one block
+// fits on an SM.
 template <int kUnitBytes>
 using Product = Pipeline<Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>, 4>;
 
-// Stores 16 rows of a warp's sums, starting at element `at`, and applies `parts` to them.
+// Applies `parts` to 16 rows of a warp's sums and stores them; `at` is their first element in y.
 template <int kCols, Part... parts>
 __device__ void store_sums(const float* slab, const Tail& x, std::int64_t m, const Corner& at,
                            T* y) {
@@ -287,9 +285,9 @@ Variant product_ops() {
 
 // ---- product_fused: a product, then one kernel
 //
-// This is the code of a compiler that fuses elementwise operations and calls a library for the
-// product: h is stored and loaded again, and 4 passes are left. dram_write_bytes falls from five
-// passes to two.
+// A compiler that fuses elementwise operations and calls a library for the product generates this:
+// h is stored and loaded again, and 4 passes are left. dram_write_bytes falls from five passes to
+// two.
 
 Variant product_fused() {
   return product(variant("product_fused", "product_ops", 4, Result::y,
@@ -305,12 +303,14 @@ Variant product_fused() {
 // The product applies bias, GELU, dropout and residual to its accumulators and stores y, in one
 // launch. h is neither stored nor loaded: 2 passes instead of 4, and dram_write_bytes and
 // global_store_sectors decrease. The cost is occupancy: a product's registers leave 8 warps per SM
-// to execute GELU and Philox, and product_fused's second kernel has several times as many. While a
-// block executes its epilogue, only its neighbour multiplies. If 8 does not divide n and k, no
-// neighbour fits on the SM, and it is slower than product_fused on an H200.
+// to execute GELU and Philox, and product_fused's second kernel has several times as many warps.
+// While a block executes its epilogue, only the other block of its SM multiplies. If 8 does not
+// divide n and k, only one block fits on an SM, and product_epilogue is slower than product_fused
+// on an H200.
 
-// At odd n a product's request stores 64 bytes to at most 3 sectors instead of 2. product_fused
-// stores h like this and y in whole sectors, product_epilogue only y: (3 + 2)/3 at least.
+// At odd n a request of the product stores 64 bytes to at most 3 sectors instead of 2.
+// product_fused stores h in such requests and y in whole sectors; product_epilogue stores only y:
+// (3 + 2)/3 at least.
 constexpr double kFewerStores = 1.65;
 
 Variant product_epilogue() {
@@ -325,9 +325,8 @@ Variant product_epilogue() {
 
 // ---- cublas_fused: cuBLAS, then one kernel
 //
-// The variant is product_fused with the product by cuBLAS, which issues wgmma. An epilogue pays
-// only in a product that is fast enough: fusing into a product that loses more time than the passes
-// take is no gain.
+// This is product_fused with the product by cuBLAS, which issues wgmma. Fusing operations into a
+// product that is slower than cuBLAS by more time than the saved passes take is no gain.
 
 Steps cublas_product(const Problem& p, const Data& d, T* h) {
   return cublas::step_of(cublas::Gemm{cublas::Compute::fp32, DataType::bf16, DataType::bf16, p.m,
@@ -353,8 +352,8 @@ Variant cublas_fused() {
 // cuBLASLt has epilogues with bias and GELU, but none with dropout. Its product stores gelu(h +
 // bias) instead of h, and one kernel applies dropout and adds the residual. These are 4 passes, as
 // in cublas_fused: only GELU's instructions move from a kernel that waits for DRAM to the product.
-// An epilogue pays by the passes that it removes, not by the operations that it contains. At odd n
-// and k cuBLASLt runs a kernel that moves more bytes and takes several times as long on an H200.
+// An epilogue saves time by the passes that it removes. At odd n and k cuBLASLt runs a kernel that
+// moves more bytes than cublas_fused and takes several times as long on an H200.
 
 Steps cublaslt_product(const Problem& p, const Data& d, T* g, T* workspace) {
   return cublas_lt::step_of({DataType::bf16, p.m, p.n, p.k, d.a, d.b, d.bias, g,
@@ -395,9 +394,9 @@ Variant cublas_gelu() {
 //
 // cuBLASLt's epilogue applies bias and GELU and stores g. h is never stored: 1 pass instead of 3,
 // and for large results dram_write_bytes decreases from two passes to one. The cost is GELU's
-// instructions between accumulation and store, which the tile of another warpgroup can hide. The
-// smaller k, the larger the share of the two passes saved. At odd n and k cuBLASLt runs a kernel
-// that takes several times as long as cublas_gelu on an H200.
+// instructions between accumulation and store, during which another warpgroup can multiply its
+// tile. The smaller k, the larger the two saved passes' share of the time. At odd n and k cuBLASLt
+// runs a kernel that takes several times as long as cublas_gelu on an H200.
 
 Variant cublaslt_gelu() {
   return cublaslt(variant("cublaslt_gelu", "cublas_gelu", 1, Result::g,
@@ -410,7 +409,8 @@ Variant cublaslt_gelu() {
 // ---- inputs
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
-  // Products have a variance of 1/9; this scale gives the sum of k of them a variance of about 1.
+  // A product of two inputs has a variance of 1/9; this scale gives a sum of k products a variance
+  // of about 1.
   const int exponent = static_cast<int>(std::lround(std::log2(3.0 / std::sqrt(p.k))));
   return fill_uniform(d.a, p.m * p.k, stream_seed(seed, 0)) +
          fill_uniform(d.b, p.k * p.n, stream_seed(seed, 1), std::ldexp(1.0f, exponent)) +
@@ -421,8 +421,8 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Element i of y, from an element of h with the magnitude of its error. g has no dropout and no
-// residual.
+// Returns element i of y from element i of h and the magnitude of its error. g has no dropout and
+// no residual.
 struct ReferenceTail {
   const T* bias;
   const T* residual;
@@ -461,7 +461,7 @@ struct ReferenceProduct {
   }
   void on_host(const ReferenceView& out, std::int64_t first, std::int64_t end) const {
     GemmPanels<T, NormBound>{operands, bound, operands.n}.on_host(out, first, end);
-    for (std::int64_t i = first; i < end; ++i) {  // from elements of h to elements of y
+    for (std::int64_t i = first; i < end; ++i) {  // out has elements of h
       const ReferenceElement y = tail({out.value[i], out.magnitude[i]}, i);
       out.value[i] = y.value;
       out.magnitude[i] = y.magnitude;

@@ -2,12 +2,10 @@
 //
 // The question: what does it cost to execute each operation of an expression as a separate kernel?
 // A framework that executes operations one by one (PyTorch in eager mode) writes each intermediate
-// result to device memory, and the next kernel reads it. The expression itself needs two passes
-// over n elements: x in, y out. sin, square, cos and square are a pass in and one out each, and the
-// sum two in and one out: 11 passes. These kernels execute very few instructions per byte, so their
-// time is bytes divided by bandwidth. One kernel that keeps intermediate results in registers can
-// therefore be 11/2 times as fast. If intermediate results stay in L2, the gain is smaller, and
-// each further launch costs its own time.
+// result to device memory, and the next kernel reads it. sin, square, cos and square each read and
+// write n elements, and the sum reads two arrays and writes one: 11 passes. One kernel reads x and
+// writes y, 2 passes, so it can be 11/2 times as fast as five kernels if bandwidth is the limit.
+// The gain is smaller if intermediate results stay in L2.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -35,7 +33,7 @@ struct Data {
   void* y_intrinsics;  // computed with special function unit instructions, less accurate
 };
 
-// Arrays of one operation: up to two operands of n elements. `out` may be one of them.
+// Arrays of one operation, with n elements each. `out` may be an operand.
 template <class T>
 struct Arrays {
   const T* a;
@@ -61,7 +59,7 @@ constexpr bool kHasTwoOperands = ((ops == Op::add || ops == Op::where) || ...);
 
 constexpr int kBlock = 256;
 
-// Arithmetic is in fp32; the result of the last of `ops` is rounded to T.
+// Computes in fp32, and rounds the result of the last of `ops` to T.
 template <class T, Op... ops>
 __device__ void compute_element(const Arrays<T>& s, std::int64_t i) {
   const auto a = static_cast<float>(s.a[i]);
@@ -76,7 +74,7 @@ __global__ void __launch_bounds__(kBlock) scalar_kernel(Arrays<T> s) {
   if (i < s.n) compute_element<T, ops...>(s, i);
 }
 
-constexpr float kAlpha = 1.6732632f;  // SELU's (Klambauer et al., NIPS 2017); any but 1
+constexpr float kAlpha = 1.6732632f;  // SELU's α (Klambauer et al., NIPS 2017); any value but 1
 
 __device__ inline float sin2_cos2(float x) {
   float s, c;
@@ -127,7 +125,7 @@ struct Operation {
 template <class T>
 using Operations = std::vector<Operation<T>>;
 
-// A thread of the vector kernel moves this many bytes per access.
+// Bytes per access of a thread in vector_kernel.
 constexpr int kVectorBytes = 16;
 template <class T>
 constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
@@ -145,7 +143,7 @@ Operation<T> operation(Place out, Place a, Place b = kX) {
           b};
 }
 
-// One operation per kernel; `t` names the arrays of intermediate results.
+// Returns one operation per kernel; `t` are the arrays of intermediate results.
 template <class T>
 Operations<T> one_by_one(Expression e, const std::array<Place, 4>& t) {
   if (e == Expression::elu)
@@ -172,14 +170,14 @@ std::int64_t array_bytes(std::int64_t n, std::int64_t element) {
 
 Work work(const Problem& p) {
   const std::int64_t bytes = p.n * element_bytes(p);
-  const double operations = is_elu(p) ? 4 : 5;  // each function counts as one
+  const double operations = is_elu(p) ? 4 : 5;  // sin, cos and exp count as one operation each
   return reads<char>(bytes) + writes<char>(bytes) +
          computes(Pipe::fp32, operations * static_cast<double>(p.n));
 }
 
 enum class Access { scalar, vectors };
 
-// Launches the operations on `n` elements, starting at the pointers in `places`.
+// Launches the operations on the first `n` elements of the arrays in `places`.
 template <class T>
 Steps launch_all(const Operations<T>& operations, Access access,
                  const std::array<T*, kPlaces>& places, std::int64_t n) {
@@ -192,7 +190,7 @@ Steps launch_all(const Operations<T>& operations, Access access,
   return steps;
 }
 
-// Pointers to x, y and temporaries of `each` elements.
+// Pointers to x, y and temporary arrays of `each` elements.
 template <class T>
 std::array<T*, kPlaces> places_of(const Data& d, void* y, void* workspace, std::int64_t each) {
   std::array<T*, kPlaces> places{static_cast<T*>(d.x), static_cast<T*>(y)};
@@ -238,10 +236,10 @@ Variant ops_scalar() {
   return variant("ops_scalar", "", Access::scalar, kSeparateArrays, {});
 }
 
-// Most blocks are whole.
+// True if most blocks are whole.
 constexpr auto is_large = at_least(&Problem::n, 1 << 16);
 
-// DRAM serves every kernel; L2 keeps too little of the previous kernel's data.
+// True if every kernel loads from DRAM, because L2 keeps too little of the previous kernel's data.
 bool beyond_caches(const Problem& p) {
   constexpr std::int64_t kManyBytes = 1 << 28;
   return p.n * element_bytes(p) >= kManyBytes;
@@ -251,8 +249,8 @@ bool beyond_caches(const Problem& p) {
 //
 // A thread loads and stores 16 bytes at a time, so a full SM has 32 KB in flight, and each kernel
 // moves its bytes as fast as a copy. global_load_requests falls to a quarter (bf16: an eighth). The
-// passes and the bytes from DRAM are unchanged. No kernel per operation is faster with arrays
-// larger than L2; the fused kernels are compared with this variant.
+// passes and the bytes from DRAM are unchanged. With arrays larger than L2, no kernel per operation
+// is faster than this; the fused kernels are compared with ops.
 // held: global_load_requests = 1/4 × ops_scalar at dtype=fp32, n=4194304
 // held: global_load_requests = 1/8 × ops_scalar at dtype=bf16, n=4194304
 
@@ -287,9 +285,8 @@ Variant ops() {
 // ---- ops_in_place: fewer buffers
 //
 // Operations overwrite their operand: of four temporary arrays (ELU: three), one is left (ELU:
-// none). This saves memory but no traffic. Each kernel reads and writes as many elements as before,
-// and arrays larger than L2 go through DRAM at any address. l2_sectors and dram_read_bytes are
-// unchanged.
+// none). This saves memory but no traffic. Each kernel reads and writes as many elements as in ops,
+// and arrays larger than L2 go through DRAM. l2_sectors and dram_read_bytes are unchanged.
 
 constexpr auto kInPlace = [](auto zero, Expression e) {
   using Places = std::array<Place, 4>;
@@ -308,10 +305,11 @@ Variant ops_in_place() {
 //
 // The host launches all operations on one chunk of x (chunk_l2_pct of L2) before the first
 // operation on the next chunk. Chunks share one temporary array, so each operation reads from L2
-// what the previous one wrote. Most of it is overwritten in L2 before L2 writes it back.
-// dram_read_bytes and dram_write_bytes decrease to nearly the values of fused. l2_sectors is
-// unchanged. There are several hundred launches, and each adds its latency and the wait for an SM's
-// first loads. The remaining difference to fused is the gain of fusion beyond DRAM traffic.
+// what the previous operation wrote, and most of the temporary array is overwritten before L2
+// writes it back. dram_read_bytes and dram_write_bytes decrease to nearly the values of fused.
+// l2_sectors is unchanged. The cost is several hundred launches, each with its latency and the wait
+// for an SM's first loads. The remaining difference to fused is the gain of fusion beyond DRAM
+// traffic.
 
 std::int64_t chunk_elements(const Problem& p, const DeviceSpec& device) {
   constexpr double kPercent = 100;
@@ -335,7 +333,7 @@ Steps launch_chunks(const Operations<T>& operations, const Problem& p, const Dat
 }
 
 bool has_small_chunks(const Problem& p) {
-  constexpr double kMaxPct = 11;  // x, y and the temporary array occupy three times this
+  constexpr double kMaxPct = 11;  // x, y and the temporary array occupy three times this share
   return beyond_caches(p) && p.chunk_l2_pct <= kMaxPct;
 }
 
@@ -352,8 +350,8 @@ Variant ops_chunks() {
         p.dtype, [&](auto zero) { return launch_chunks(kInPlace(zero, p.expression), p, d, x); });
   };
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    // A stream accepts about 1024 launches before the host must wait, and starts only after the
-    // last.
+    // About 1024 launches fit in a stream's queue; the next one would make the host wait for the
+    // GPU.
     constexpr std::int64_t kMaxKernels = 1000;
     const std::int64_t chunks = ceil_div(p.n, chunk_elements(p, device));
     const std::int64_t kernels = chunks * (is_elu(p) ? 4 : 5);
@@ -367,9 +365,10 @@ Variant ops_chunks() {
 // ---- fused_chains: chains of operations with one operand
 //
 // A kernel ends at an operation with two operands: sin² and cos² are one kernel each, and the sum
-// another (ELU: exp, sub and mul are one, `where` the next). A compiler needs only each operation's
-// neighbour for this decision. The passes, as l2_sectors shows, fall from 11 to 7 (9 to 5). The
-// remaining passes are x for both chains, and their two results.
+// is another (ELU: exp, sub and mul are one kernel, `where` the next). A compiler needs only each
+// operation's neighbour for this decision. The passes, as l2_sectors shows, fall from 11 to 7 (9 to
+// 5). The passes that fused also removes are the second read of x and the stores and loads of the
+// two results.
 // held: l2_sectors = 7/11 × ops within 2 %; l2_sectors = 5/9 × ops within 2 % at expression=elu
 
 constexpr auto kChains = [](auto zero, Expression e) {
@@ -394,7 +393,7 @@ Variant fused_chains() {
 // One thread applies all operations to an element: it loads x, stores y and keeps intermediate
 // results in registers. dram_read_bytes falls to a sixth (ELU: a fifth) and dram_write_bytes to a
 // fifth (a quarter). In bf16, intermediate results are not rounded, so the error decreases. A
-// thread still has one load in flight, and now computes longer between load and store.
+// thread has one load in flight, as in ops_scalar, and computes longer between load and store.
 // held: dram_read_bytes = 1/6 × ops_scalar within 2 %
 // held: dram_write_bytes = 1/5 × ops_scalar within 2 %
 // held: dram_read_bytes = 1/5 × ops_scalar within 2 % at expression=elu
@@ -420,12 +419,12 @@ Variant fused_scalar() {
 
 // ---- fused: one kernel with 16-byte vectors
 //
-// Both sides move their bytes as fast as they can, so the ratio is the gain of fusion: two passes
-// instead of 11 (ELU: 9), and one launch instead of five (four). A kernel with both functions can
-// call sincosf, which reduces the argument once. sinf and cosf each reduce it, with a branch for
-// huge arguments, and need more issue slots than the time of DRAM has. The kernel executes the
-// instructions of all operations for fewer bytes, so issue_active_pct increases. In bf16, with 2
-// bytes per element instead of 4, instructions may be the limit.
+// fused and ops both move their bytes as fast as they can, so the ratio is the gain of fusion: two
+// passes instead of 11 (ELU: 9), and one launch instead of five (four). A kernel with both
+// functions can call sincosf, which reduces the argument once. sinf and cosf each reduce it, with a
+// branch for huge arguments, and need more issue slots than the time of DRAM has. The kernel
+// executes the instructions of all operations for fewer bytes, so issue_active_pct increases. In
+// bf16, with 2 bytes per element instead of 4, instructions may be the limit.
 
 Variant fused() {
   return variant("fused", "ops", Access::vectors, kFused<Op::sin2_cos2, Op::elu>, two_passes());
@@ -435,8 +434,9 @@ Variant fused() {
 //
 // __sinf, __cosf and __expf are one special function unit instruction and a multiplication each.
 // sinf and cosf reduce their argument, evaluate a polynomial and select by quadrant.
-// warp_instructions decreases, and the bytes from DRAM are unchanged. It is faster if instructions
-// are the limit. It costs accuracy: the error is absolute, about 2^-20, and sinf's is 2 ulp.
+// warp_instructions decreases, and the bytes from DRAM are unchanged. If instructions are the
+// limit, the time decreases. The cost is accuracy: the absolute error is about 2^-20, whereas
+// sinf's error is 2 ulp.
 
 Variant fused_intrinsics() {
   return variant("fused_intrinsics", "fused", Access::vectors, kFused<Op::sin2_cos2_xu, Op::elu_xu>,
@@ -447,7 +447,7 @@ Variant fused_intrinsics() {
 
 // ---- inputs
 
-// x is in [-π, π], the range for which the errors of __sinf and __cosf are published.
+// x is in [-3, 3), within [-π, π], for which the errors of __sinf and __cosf are published.
 constexpr double kRange = 3.0;
 
 Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {

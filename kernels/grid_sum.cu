@@ -2,11 +2,9 @@
 //
 // The question: which method combines the per-block partial sums fastest? Blocks can wait for each
 // other only if all of them are resident. The end of a kernel is a barrier without this condition,
-// so a second kernel can sum the partial sums of the first. Its launch and its latency cost the
-// same time at any n, which matters only for small arrays.
-//
-// For large arrays, the variants also differ in how blocks load the data: resident blocks in a
-// grid-stride loop, one block per tile, or bulk copies to shared memory.
+// but a second kernel adds a launch and its latency, which matters for small arrays. For large
+// arrays, the variants also differ in how blocks load the data: resident blocks in a grid-stride
+// loop, one block per tile, or bulk copies to shared memory.
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
@@ -29,10 +27,11 @@ constexpr int kPerSm = 4;  // resident blocks; each thread can use 64 registers
 
 // ---- two_kernels: a second kernel sums the partial sums
 //
-// The threads of the resident blocks sum the array in a grid-stride loop, with eight 16-byte loads
-// in flight each. Each block stores its partial sum, and one block of a second kernel sums these.
-// The code fixes the order of all additions, so results are bitwise identical in every launch. The
-// second kernel starts when the first has ended, which costs a launch and the latency of its loads.
+// The threads of the resident blocks sum the array in a grid-stride loop, each with eight 16-byte
+// loads in flight. Each block stores its partial sum, and a second kernel of one block sums the
+// partial sums. The order of all additions is fixed, so results are bitwise identical in every
+// launch. The second kernel starts when the first has ended, which costs a launch and the latency
+// of its loads.
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) sums_kernel(Terms<T> x, float* sums) {
   const float sum = ordered_block_sum<kBlock>(sum_thread_part<kLoads>(x));
@@ -48,7 +47,7 @@ Variant two_kernels() {
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 24);  // every resident thread has elements
 
-// Up to this size, launches take most of the time.
+// At most this size, launches take most of the time.
 constexpr std::int64_t kFewElements = 1 << 14;
 
 bool is_small(const Problem& p) {
@@ -67,7 +66,7 @@ ExpectedChangeOf<Problem> same_bytes() {
 // The first kernel executes griddepcontrol.launch_dependents, so the block of the second kernel
 // starts early and waits in griddepcontrol.wait until the first kernel has ended. This removes
 // launch latency between the two kernels, which matters for small sums. The waiting block occupies
-// one block slot of an SM. warp_instructions and dram_read_bytes are unchanged.
+// a block slot. warp_instructions and dram_read_bytes are unchanged.
 
 template <class T, bool kIsFirst>
 __global__ void __launch_bounds__(kBlock, kPerSm) programmatic_kernel(Terms<T> x, float* sums) {
@@ -105,9 +104,9 @@ Variant programmatic() {
 // ---- atomic_per_block: one atomic addition per block
 //
 // Thread 0 of each block adds the block's partial sum to the result with an atomic addition, which
-// L2 performs: global_reduction_requests increases. No thread waits for it, and no second kernel is
-// needed: metric.kernels decreases. A memset clears the result first. Blocks end in any order, so
-// the last bits of the result differ between launches.
+// L2 performs: global_reduction_requests increases. The thread does not wait for the addition. No
+// second kernel is needed: metric.kernels decreases. A memset clears the result first. Blocks end
+// in any order, so the last bits of the result differ between launches.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock, kPerSm) atomic_kernel(Terms<T> x, float* sum) {
@@ -136,9 +135,9 @@ Variant atomic_per_block() {
 //
 // Each thread loads 16 vectors of 16 bytes before it adds the first, so a block sums 16 × 16 × 256
 // / 1024 = 64 KiB and ends. In atomic_per_block all blocks are resident and sum equal shares, so
-// the launch waits for the slowest SM. Here an SM that finishes a tile earlier starts the next one
-// earlier; SMs differ in their distance from memory. The cost is one block start and one atomic
-// addition per 64 KiB: global_reduction_requests increases.
+// the launch waits for the slowest SM; SMs differ in their distance from memory. Here an SM that
+// finishes a tile earlier also starts its next tile earlier. The cost is one block start and one
+// atomic addition per 64 KiB: global_reduction_requests increases.
 
 constexpr int kTileLoads = 16;
 
@@ -192,8 +191,8 @@ Variant tile_per_block() {
 
 // ---- tile_hinted: loads with cache hints
 //
-// The loads of tile_per_block carry two hints. L1::no_allocate allocates no line in L1, because no
-// thread loads a number again. L2::256B makes L2 prefetch 256 bytes, because other threads load the
+// The loads of tile_per_block carry two hints. L1::no_allocate allocates no line in L1, because
+// each number is loaded once. L2::256B makes L2 prefetch 256 bytes, because other threads load the
 // neighbouring bytes next; this may give DRAM longer bursts. global_load_requests and
 // dram_read_bytes are unchanged. The cost is additional L2 traffic for prefetched sectors
 // (l2_sectors).
@@ -207,13 +206,13 @@ Variant tile_hinted() {
 // ---- last_block: the last block to finish sums the partial sums
 //
 // Each block stores its partial sum, executes __threadfence and increments a counter with an atomic
-// operation that returns the old value: global_atomic_requests increases. The block that reads the
-// highest value is the last one. It sums all partial sums in an order that the code fixes, so
-// results are bitwise identical in every launch. This takes one kernel instead of two:
-// metric.kernels decreases. A memset clears the counter before each launch.
+// operation that returns the old value: global_atomic_requests increases. The block that receives
+// the highest value is the last one and sums all partial sums in a fixed order, so results are
+// bitwise identical in every launch. This takes one kernel instead of two: metric.kernels
+// decreases. A memset clears the counter before each launch.
 
-// Called by all threads of all blocks; in each block, thread 0 passes the block's sum. The last
-// block stores the total.
+// All threads of all blocks must call this. In each block, thread 0 passes the block's sum. The
+// last block to finish stores the total.
 __device__ __forceinline__ void add_in_last_block(float sum, float* sums, unsigned* finished,
                                                   float* total) {
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
@@ -232,9 +231,9 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   add_in_last_block(sum, sums, finished, total);
 }
 
-// A variant of one kernel. `kernel_of(zero)` returns the kernel for the element type of `zero`, and
-// `blocks` the number of blocks. The kernel's arguments are the terms, an array for the per-block
-// sums, a counter that is 0 at the start of the launch, and the address of the result.
+// `kernel_of(zero)` returns the kernel for the element type of `zero`. The kernel's arguments are
+// the terms, an array for `blocks` per-block sums, a counter that is 0 at the start, and the
+// address of the result.
 template <class KernelOf>
 Variant in_one_kernel(Variant v, KernelOf kernel_of,
                       std::int64_t (*blocks)(const Problem&, const DeviceSpec&),
@@ -270,13 +269,14 @@ Variant last_block() {
 // ---- tile_last_block: tiles, summed in a fixed order
 //
 // Each block stores its partial sum instead of adding it atomically: global_reduction_requests
-// decreases to zero. The last of each 256 blocks to finish sums their partial sums, and the last of
-// these blocks sums the results, in the same order in every launch. The cost is that each block
-// fences its store and waits for a counter's old value: global_atomic_requests increases. Its slot
-// is free for the next block later, so on an H200 even a large sum takes longer than with
-// tile_per_block. dram_read_bytes is unchanged.
+// decreases to zero. In each group of 256 blocks, the last block to finish sums the group's partial
+// sums. The last group to finish sums the group sums, in the same order in every launch. The cost
+// is that each block fences its store and waits for a counter's old value: global_atomic_requests
+// increases. Its block slot becomes free later, so on an H200 even a large sum takes longer than
+// with tile_per_block. dram_read_bytes is unchanged.
 
-constexpr unsigned kGroup = kBlock;  // blocks; each thread of the last one loads one partial sum
+// blocks per group: one partial sum per thread of the last block
+constexpr unsigned kGroup = kBlock;
 
 std::int64_t groups_of(const Problem& p) {
   return ceil_div(tiles_of(p), kGroup);
@@ -338,7 +338,7 @@ Variant tile_last_block() {
 //
 // A cooperative launch guarantees that all blocks are resident, so they can wait for each other
 // within the kernel. Each block stores its partial sum and waits at the barrier; then block 0 sums
-// the partial sums. Compared with last_block, the cost is that every block spins on the counter
+// the partial sums. The cost, compared with last_block, is that every block spins on the counter
 // until the last block has arrived, although only block 0 needs to wait. metric.kernels and
 // dram_read_bytes are unchanged. Warps sum with cg::reduce of cooperative groups, which compiles to
 // shuffles.
@@ -374,10 +374,10 @@ Variant cooperative() {
 // ---- bulk_copies: cp.async.bulk to shared memory
 //
 // One thread of each block issues cp.async.bulk copies of 16 KiB from global to shared memory, and
-// the block sums from there: global_load_requests decreases to almost zero. Bytes in flight no
-// longer depend on registers: three blocks with four stages have 3 × 4 × 16 = 192 KiB in flight per
-// SM. metric.bytes_in_flight_per_thread increases, and dram_read_bytes is unchanged. The cost is
-// this shared memory, and a barrier of the block per 16 KiB before the stage is refilled.
+// the block sums from shared memory: global_load_requests decreases to almost zero. Bytes in flight
+// need no registers: three blocks with four stages have 3 × 4 × 16 = 192 KiB in flight per SM.
+// metric.bytes_in_flight_per_thread increases, and dram_read_bytes is unchanged. The cost is this
+// shared memory, and a block barrier before each refill of a 16 KiB stage.
 
 constexpr int kBulkPerSm = 3;
 constexpr int kStages = 4;
@@ -443,11 +443,10 @@ Variant bulk_copies() {
 //
 // One block of 1024 threads sums the whole array: one kernel and no counter to clear, so
 // metric.kernels decreases. For small arrays the time decreases (time_median_us), because no second
-// kernel starts and loads the blocks' sums. The cost is bandwidth: one SM has only its own loads in
-// flight, 8 × 16 bytes per thread. It stops helping when the array is more than a few loads per
-// thread.
+// kernel starts and loads partial sums. The cost is bandwidth: only one SM has loads in flight, 8 ×
+// 16 bytes per thread. With more than a few loads per thread, one_block is slower than two_kernels.
 
-// One such block per SM, so ptxas can keep eight vectors in registers.
+// One block per SM: ptxas can keep eight vectors in registers.
 constexpr int kLargeBlock = 1024;
 
 template <class T>
@@ -456,7 +455,7 @@ __global__ void __launch_bounds__(kLargeBlock, 1) one_block_kernel(Terms<T> x, f
   if (threadIdx.x == 0) *sum = of_block;
 }
 
-// A variant of `blocks` blocks of 1024 threads, which form one cluster.
+// Sets a launch of `blocks` blocks of 1024 threads, which form one cluster.
 Variant on_few_blocks(Variant v, int blocks, Kernels kernels) {
   v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     const std::int64_t most = std::int64_t{blocks} << 22;
@@ -485,8 +484,8 @@ Variant one_block() {
 // The eight blocks of a cluster run at the same time on SMs of one GPC and synchronize with a
 // hardware barrier. The first block then loads the other blocks' sums from their shared memory. As
 // in one_block, one kernel suffices and no counter must be cleared (metric.kernels is unchanged),
-// but eight SMs have loads in flight. The cost is the two cluster barriers and the per-block sums:
-// warp_instructions increases for small arrays. It needs compute capability 9.0.
+// but eight SMs have loads in flight. The cost is two cluster barriers and the per-block sums:
+// warp_instructions increases for small arrays. Clusters need compute capability 9.0.
 
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, float* sum) {
@@ -501,7 +500,7 @@ __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, flo
           __uint_as_float(load_cluster_shared(map_shared_rank(shared_address(&of_block), rank)));
     *sum = of_all;
   }
-  sync_cluster();  // no block exits before the first block has read its shared memory
+  sync_cluster();  // no block exits before the first block has read its sum
 }
 
 Variant one_cluster() {
@@ -515,8 +514,8 @@ Variant one_cluster() {
 
 // ---- cub
 //
-// cub::DeviceReduce, the library baseline. It launches two kernels, as two_kernels does; for small
-// arrays it launches one kernel of one block.
+// cub::DeviceReduce, the library baseline. It launches two kernels, as two_kernels does, or one
+// kernel of one block for small arrays.
 
 Variant vendor_cub() {
   return cub_sum("two_kernels");

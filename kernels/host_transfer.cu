@@ -2,14 +2,13 @@
 // once.
 //
 // The question: what does a copy between host and GPU cost? The bus between them is ten to a
-// hundred times slower than either memory. The share of its bandwidth that a transfer reaches
-// depends on the kind of host memory. A copy engine can only read pages that the operating system
-// does not move (pinned); data in other pages are first copied to pinned pages. A kernel may read
-// host memory in place, word by word over the bus, or have pages migrate to it when it accesses
-// them.
+// hundred times slower than either memory. A copy engine can read only pinned pages, which the
+// operating system does not move; the driver first copies other pages to pinned memory. A kernel
+// may read host memory in place over the bus, or access managed memory, whose pages then migrate to
+// the device.
 //
 // Times are from the host's clock, from before the first call until the host knows that the data
-// have arrived. A program waits for this time, and for small transfers it is mostly latency.
+// have arrived. For small transfers, they are mostly latency.
 #include <algorithm>
 
 #include "kernels/common/family.cuh"
@@ -22,8 +21,8 @@ struct Problem {
   std::int64_t bytes() const { return n * std::int64_t{sizeof(std::uint32_t)}; }
 };
 
-// All arrays have n elements. The sources of copies to the device are in each kind of host memory;
-// the source of copies to the host is `source`.
+// All arrays have n elements. Copies to the device read one of the arrays in host memory; copies to
+// the host read `source`, which is in device memory.
 struct Data {
   const std::uint32_t* source;
   const std::uint32_t* pageable_in;
@@ -83,7 +82,7 @@ Steps copy_by_engine(const std::uint32_t* from, std::uint32_t* to, const Problem
   return CopyStep{to, from, p.bytes()};
 }
 
-/// Returns a variant that moves one array per output that it writes.
+/// Returns a variant that copies one array to each of the outputs `writes`.
 template <class Launch>
 Variant variant(std::string id, std::string compare_to, std::vector<std::string> writes,
                 ExpectedChangesOf<Problem> expected, Launch launch) {
@@ -114,7 +113,7 @@ using Output = std::uint32_t* Data::*;
 constexpr std::int64_t kLarge = 1 << 22;
 constexpr auto is_large = at_least(&Problem::n, kLarge);
 
-/// Expected changes of the time at large sizes.
+/// Returns the expected change of the time at large sizes.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, is_large}};
 }
@@ -127,7 +126,7 @@ template <Output to>
 Steps engine_out(const Problem& p, const Data& d, const LaunchContext&) {
   return copy_by_engine(d.source, d.*to, p);
 }
-/// Marks a variant whose kernel accesses memory outside the device.
+/// Marks a variant whose kernel accesses host or managed memory.
 Variant over_the_bus(Variant v) {
   v.without_time = "accesses of kernels to host memory are not modelled";
   return v;
@@ -142,7 +141,6 @@ Steps kernel_out(const Problem& p, const Data& d, const LaunchContext& x) {
   return copy_by_kernel(d.source, d.*to, p, x.device);
 }
 
-/// Runs `second` in a second stream, concurrently with `first`.
 Steps concurrently(Steps first, Steps second) {
   for (Step& step : second.all())
     step.stream = 1;
@@ -152,8 +150,8 @@ Steps concurrently(Steps first, Steps second) {
 // ---- pageable_in: copy from pageable memory
 //
 // cudaMemcpy reads memory from malloc. The operating system may move its pages, so the driver
-// copies one piece after another to its own pinned memory, from which a copy engine reads. The
-// host's processor is busy during the transfer, and the call returns only at its end.
+// copies one piece after another to pinned memory, from which a copy engine reads. The host's
+// processor is busy during the transfer, and the call returns only at its end.
 
 Variant pageable_in() {
   return variant("pageable_in", "", {"on_device"}, {}, engine_in<&Data::pageable_in>);
@@ -183,7 +181,8 @@ Variant write_combined_in() {
 // ---- mapped_in: kernel that loads mapped memory
 //
 // A kernel loads page-locked memory in place, over the bus (zero copy), and stores it in device
-// memory. The kernel need not wait for a copy to end. Data that it loads again cross the bus again.
+// memory. The kernel need not wait for a copy to end. Data that the kernel loads again cross the
+// bus again.
 
 Variant mapped_in() {
   return variant("mapped_in", "pinned_in", {"on_device"}, time(Direction::unchanged, 1.5),
@@ -192,9 +191,9 @@ Variant mapped_in() {
 
 // ---- managed_in: kernel that loads managed memory
 //
-// The pages are on the host until a kernel accesses them. Each first access is a page fault, upon
-// which the driver migrates a group of pages. The program needs no copies. The cost is the time of
-// the faults, which occur one after the other.
+// The pages are on the host until a kernel accesses them. The first access to a page is a page
+// fault, upon which the driver migrates a group of pages. The program needs no copies. The cost is
+// the time of the faults, which occur one after the other.
 
 Variant managed_in() {
   return variant("managed_in", "pinned_in", {"on_device"}, time(Direction::increases, 1.2),
@@ -226,9 +225,8 @@ Variant advised_in() {
 
 // ---- reread_in: managed memory that the host reads again
 //
-// The kernel reads managed memory of the host, and the host reads it again after the kernel. A page
-// is in only one place: it migrates to the device by a fault of the GPU, and back by a fault of the
-// host.
+// A kernel reads managed memory, and then the host reads the same memory. A page is in only one
+// memory: it migrates to the device by a fault of the GPU, and back by a fault of the host.
 
 Variant reread_in() {
   return variant("reread_in", "managed_in", {"on_device"}, time(Direction::increases, 1.2),
@@ -240,10 +238,10 @@ Variant reread_in() {
 
 // ---- mostly_read_in: managed memory with read-mostly advice
 //
-// The accesses are those of reread_in, to memory with read-mostly advice: each processor that reads
-// a page gets its own copy, which is valid until one of them writes the page. The copies are made
-// before the clock starts, as they are made once per program. Neither processor then waits for the
-// bus.
+// The kernel and the host read the same managed memory as in reread_in, but with read-mostly
+// advice: each processor that reads a page gets its own copy, which is valid until a processor
+// writes the page. The copies are made before the clock starts, as a program makes them once.
+// Neither processor then waits for the bus.
 
 Variant mostly_read_in() {
   Variant v = variant("mostly_read_in", "reread_in", {"on_device"}, time(Direction::decreases, 3),
@@ -262,7 +260,7 @@ Variant mostly_read_in() {
 
 // ---- pageable_out: copy to pageable memory
 //
-// cudaMemcpy writes to memory from malloc: piece by piece through pinned memory of the driver.
+// cudaMemcpy writes to memory from malloc, piece by piece through pinned memory of the driver.
 
 Variant pageable_out() {
   return variant("pageable_out", "", {"pageable_out"}, {}, engine_out<&Data::pageable_out>);
@@ -270,7 +268,7 @@ Variant pageable_out() {
 
 // ---- pinned_out: copy to pinned memory
 //
-// A copy engine writes to page-locked memory. It is not the engine that copies to the device.
+// A copy engine writes to page-locked memory. Copies to the device use another copy engine.
 
 Variant pinned_out() {
   return variant("pinned_out", "pageable_out", {"pinned_out"}, time(Direction::decreases, 1.2),
@@ -289,7 +287,7 @@ Variant mapped_out() {
 
 // ---- managed_out: kernel that stores to managed memory
 //
-// A kernel stores to managed memory on the device, and then the host reads each page. Each page
+// A kernel stores to managed memory on the device, and then the host reads each page, which
 // migrates to the host by a fault of the host's processor.
 
 Variant managed_out() {
@@ -302,8 +300,8 @@ Variant managed_out() {
 
 // ---- prefetched_out: managed memory, prefetched to the host
 //
-// The launch of managed_out with a prefetch to the host after the kernel, so the host's reads cause
-// no faults.
+// This is managed_out with a prefetch to the host after the kernel, so the host's reads cause no
+// faults.
 
 Variant prefetched_out() {
   return variant("prefetched_out", "managed_out", {"managed_out"}, time(Direction::decreases, 1.2),
@@ -338,8 +336,8 @@ Variant pageable_both() {
 
 // ---- pinned_both: pinned copies in both directions
 //
-// The two directions of the bus are independent, and each has a copy engine, so both arrays take
-// about as long as one.
+// The bus transfers both directions independently, and each direction has a copy engine, so two
+// arrays take about as long as one.
 
 Variant pinned_both() {
   return variant("pinned_both", "pageable_both", {"on_device", "pinned_out"},
@@ -352,8 +350,8 @@ Variant pinned_both() {
 
 // ---- mapped_both: kernels in both directions
 //
-// Two kernels copy concurrently, one in each direction. The requests of one kernel and the data of
-// the other share a direction of the bus.
+// Two kernels copy concurrently, one in each direction. The load requests of one kernel share a
+// direction of the bus with the stored data of the other kernel.
 
 Variant mapped_both() {
   return variant("mapped_both", "pinned_both", {"on_device", "mapped_out"},
@@ -381,8 +379,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 }
 
 /// Moves managed memory to its location before each launch: inputs to the host; outputs to the
-/// device or, with advice, to the host. Read-mostly memory gets a copy in both places, because
-/// inputs are generated on the device.
+/// device or, with advice, to the host. Read-mostly memory gets a copy in both memories.
 Steps reset(const Problem& p, const Data& d) {
   return Steps(AdviseStep{d.mostly_read_in, p.bytes(), Advice::is_mostly_read}) +
          PrefetchStep{d.mostly_read_in, p.bytes(), true} +
@@ -395,7 +392,7 @@ Steps reset(const Problem& p, const Data& d) {
 
 // ---- the plain reference
 
-/// Reference of an output: the first one is on_device, and the others are copies of `source`.
+/// Reference of an output: output 0 is on_device, and the other outputs are copies of `source`.
 SameElement<std::uint32_t> reference_of(const Data& d, int output) {
   return {output == 0 ? d.pinned_in : d.source};
 }

@@ -1,4 +1,4 @@
-// An all-reduce that stores data together with a flag (NCCL's protocol LL).
+// All-reduce that stores data together with a flag, as NCCL's protocol LL does.
 #pragma once
 
 #include "kernels/collectives/problem.cuh"
@@ -8,7 +8,7 @@ namespace gpuexp::collectives {
 
 constexpr std::int64_t kMaxInboxBytes = 1 << 20;  // maximum bytes of a vector
 
-// Three words of data and the number of the launch. An access of type b128 is indivisible: a load
+// 12 bytes of data and the number of the launch. An access of type b128 is indivisible: a load
 // returns either all 16 bytes of a store or none (PTX ISA, memory consistency model, scalar data
 // types).
 struct Flagged {
@@ -38,14 +38,12 @@ __device__ inline Flagged load_flagged(const Flagged* from) {
   return f;
 }
 
-// Blocks are small, so that they start early, and numerous. Blocks of one warp need no barrier,
-// since their size is a compile-time constant. They are used if there are enough of them to give
-// each unit its own thread.
+// Small blocks start early. Blocks of one warp need no barrier; they are used if there are enough
+// of them for one thread per unit.
 constexpr int kWarpBlock = 32;
 constexpr int kSmallBlock = 128;
 
-// A word is one fp32 element or two bf16 elements. The last word of a vector may have only one bf16
-// element.
+// Returns one fp32 element or two bf16 elements; past the end of the vector, elements are 0.
 template <class T>
 __device__ unsigned word_at(const T* x, int word, int n) {
   constexpr int kElements = 4 / sizeof(T);
@@ -70,7 +68,7 @@ __device__ void store_word(T* y, int word, int n, unsigned bits) {
   }
 }
 
-/// Adds the elements of a word to sums in fp32.
+/// Adds a word's elements to sums in fp32.
 __device__ inline void add_word(float2& sum, unsigned bits, float) {
   sum.x += __uint_as_float(bits);
 }
@@ -90,19 +88,19 @@ __device__ inline unsigned word_of(const float2& sum, __nv_bfloat16) {
   return bits;
 }
 
-/// The arguments of one rank: its vectors, its inbox, and its destinations on each rank.
+/// Arguments of one rank: its vectors, its inbox, and its section of each rank's inbox.
 template <class T>
 struct LowLatency {
   const T* x;
   T* y;
   int n;
-  int units;            ///< units of 12 bytes per vector
+  int units;            ///< 12-byte units per vector
   Ranks<Flagged> into;  ///< this rank's section of the inbox of each rank
   const Flagged* inbox;
 };
 
-// A rank's own vector also passes through its own inbox, so that no rank is a special case. Few
-// instructions precede the first store, because each of them adds to the latency.
+// A rank's vector also passes through its own inbox, so that no rank is a special case. Each
+// instruction before the first store adds to the latency.
 template <class T, int kRanks, int kBlock>
 __global__ void __launch_bounds__(kBlock)
     low_latency_kernel(const LowLatency<T> vectors, const RankPeers peers) {

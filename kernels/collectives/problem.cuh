@@ -15,12 +15,12 @@ namespace gpuexp::collectives {
 using nccl::Operation;
 
 struct Problem {
-  std::int64_t n;  // elements of each GPU's vector
+  std::int64_t n;  // elements of each rank's vector
   Operation operation;
   DataType dtype;  // fp32 or bf16
   int gpus;
-  bool in_place;  // y contains the input vectors, too
-  // Values of NCCL_ALGO, NCCL_PROTO and NCCL_P2P_DISABLE; null: NCCL chooses.
+  bool in_place;  // y is the input, too
+  // Values of NCCL_ALGO, NCCL_PROTO and NCCL_P2P_DISABLE; null: not set.
   const char* nccl_algorithm;
   const char* nccl_protocol;
   const char* nccl_p2p_disable;
@@ -40,7 +40,7 @@ inline Environment environment(const Problem& p) {
 struct Data {
   int rank;
   Ranks<void> x;  // n elements
-  Ranks<void> y;  // n elements, in place first a copy of x; elements without a result are unchanged
+  Ranks<void> y;  // n elements; a copy of x if in_place. Elements without a result are unchanged.
   Ranks<unsigned> signals;     // RankSignals
   Ranks<std::uint32_t> inbox;  // used by low_latency
 };
@@ -49,7 +49,7 @@ inline std::int64_t element_bytes(const Problem& p) {
   return static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// A part starts at a multiple of 16 bytes.
+// First element of the rank's part, a multiple of 16 bytes.
 inline std::int64_t part_begin(const Problem& p, int rank) {
   const std::int64_t unit = 16 / element_bytes(p);
   return rank == p.gpus ? p.n : p.n / unit * rank / p.gpus * unit;
@@ -68,13 +68,14 @@ inline const Ranks<void>& taken(const Problem& p, const Data& d) {
   return p.in_place ? d.y : d.x;
 }
 
-/// Elements [first, end) of the rank's y that the operation writes.
+/// Range [first, end) of the elements of the rank's y that the operation writes.
 inline std::pair<std::int64_t, std::int64_t> given(const Problem& p, int rank) {
   if (p.operation != Operation::reduce_scatter) return {0, p.n};
   return {part_begin(p, rank), part_begin(p, rank + 1)};
 }
 
-/// A copy to a rank: elements [first, first + count) of the source's x, to element `to` of y.
+/// A copy to one rank: elements [first, first + count) of x of rank `source`, to element `to` of y.
+/// on.
 struct RankCopy {
   int source;
   std::int64_t first;
@@ -126,8 +127,8 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
          reset(p, d);
 }
 
-// Expected y of one rank. Element i is the initial value, the sum of all ranks' elements i, or an
-// element of one rank.
+// Expected y of one rank. An element is a sum over all ranks, a copy from one rank, or the initial
+// value.
 template <class T>
 struct Expected {
   Ranks<const T> x;

@@ -1,4 +1,4 @@
-// All-reduce around a ring: each GPU stores only to the next one.
+// All-reduce around a ring: each GPU stores only to the next GPU.
 #pragma once
 
 #include "kernels/collectives/problem.cuh"
@@ -6,14 +6,14 @@
 
 namespace gpuexp::collectives {
 
-/// One rank's x, the y of this rank and of the next, and the start of each part.
+/// x and y of one rank, y of the next rank, and the start of each part.
 template <class T>
 struct Ring {
   const T* x;
   T* y;
   T* next;
   std::int64_t begins[kMaxRanks + 1];
-  std::int64_t slice;  ///< maximum number of elements of each part that a block has
+  std::int64_t slice;  ///< maximum number of elements per part that one block processes
 };
 
 template <class T>
@@ -29,12 +29,12 @@ __device__ Pack<T, 16 / sizeof(T)> sum_of(const Pack<T, 16 / sizeof(T)>& a,
   return sum;
 }
 
-// The number of threads per block is a compile-time constant. Loops with a constant stride reach a
-// larger share of the link's rate than loops with a stride that is known only at run time.
+// Block sizes are compile-time constants: loops whose stride is constant reach a larger share of
+// the link's rate than loops whose stride is known only at run time.
 constexpr int kShortRingBlock = 128;
 constexpr int kLongRingBlock = 512;
 
-// What a block sends: its own x, x plus the received part, the same as a complete sum, or the
+// Data that a block sends: its own x, x plus the received part, this sum if complete, or the
 // received part unchanged.
 enum class Passes { own, sum, whole_sum, received };
 
@@ -61,8 +61,8 @@ __device__ void pass_on(const Ring<T>& ring, std::int64_t first, std::int64_t en
   ring.next[at] = value;
 }
 
-// Each block has a slice of every part, and waits for the block with the same index on the previous
-// rank.
+// Each block processes a slice of every part, and waits for the block with the same index on the
+// previous rank.
 template <class T, int kBlock>
 __global__ void __launch_bounds__(kBlock) ring_kernel(Ring<T> ring, RankPeers peers) {
   const int last = peers.ranks - 1;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kBlock) ring_kernel(Ring<T> ring, RankPeers pe
   const int before = peers.rank == 0 ? last : peers.rank - 1;
   const std::int64_t first_in_part = ring.slice * blockIdx.x;
   const unsigned epoch = epoch_of(peers);
-  // Once the next rank has started this launch, it no longer uses its previous y.
+  // When the next rank has started this launch, it no longer uses its y of the previous launch.
   signal_rank<Before::loads>(peers, epoch, 0, before);
   wait_for_rank(peers, epoch, 0, next);
   int part = peers.rank;

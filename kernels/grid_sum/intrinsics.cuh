@@ -1,4 +1,4 @@
-// The load with cache hints of grid_sum/tile_hinted, and the block sum with cooperative groups of
+// Load with cache hints for grid_sum/tile_hinted, and block sum with cooperative groups for
 // grid_sum/cooperative.
 #pragma once
 
