@@ -1,10 +1,8 @@
-// block_start: time between two blocks in the same block slot of an SM, blocks that a GPU starts
-// per second, and time between two kernels.
+// block_start: times between blocks in a block slot, between block starts on a GPU, and between
+// kernels.
 //
 // The question: what does a large number of blocks cost? Each block only writes its number, so the
-// time is the time to start and end blocks. With one resident block per SM, it is the latency of
-// the next block's start. With many resident blocks, it is the rate at which the work distributor
-// starts blocks. With one kernel per block, each kernel waits for the previous one to end.
+// time is the time to start and end blocks.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::block_start {
@@ -28,7 +26,7 @@ __global__ void __launch_bounds__(kBlock) number_kernel(std::uint32_t* numbers) 
   if (threadIdx.x == 0) numbers[blockIdx.x] = blockIdx.x;
 }
 
-// Dynamic shared memory, which the kernel does not use, limits the number of resident blocks.
+// Unused dynamic shared memory limits the number of resident blocks.
 Variant number(std::string id, std::int64_t (*shared_bytes)(const DeviceSpec&)) {
   Variant v(std::move(id));
   v.work = [](const Problem& p) { return streaming_work<std::uint32_t>(0, p.blocks); };
@@ -43,7 +41,7 @@ Variant number(std::string id, std::int64_t (*shared_bytes)(const DeviceSpec&)) 
 // ---- one_resident: one resident block per SM
 //
 // Each block occupies all shared memory of an SM, so the next block starts only after it has ended.
-// Time divided by the number of blocks per SM is the time from one block to the next.
+// Time divided by the number of blocks per SM is the latency from one block to the next.
 
 Variant one_resident() {
   return number("one_resident",
@@ -52,9 +50,9 @@ Variant one_resident() {
 
 // ---- many_resident: as many resident blocks as fit
 //
-// The blocks are those of one_resident without the shared memory. Many blocks are resident
-// (active_warps_per_sm increases), so starts and ends overlap, and the rate of block starts is the
-// limit.
+// This is one_resident without the shared memory. Many blocks are resident (active_warps_per_sm
+// increases), so starts and ends overlap. The limit is the rate at which the work distributor
+// starts blocks.
 
 Variant many_resident() {
   return number("many_resident", [](const DeviceSpec&) { return std::int64_t{0}; })
@@ -64,9 +62,8 @@ Variant many_resident() {
 // ---- one_per_kernel: one kernel per block
 //
 // Each block is a kernel of its own, which waits until the previous kernel has ended and its stores
-// are visible. Two kernels never overlap. The time per kernel is the cost of a launch in a stream
-// after the first one, however fast the host submits them; in a graph, it is the cost of one node
-// after another.
+// are visible. The time per kernel is the cost of each further launch in a stream, however fast the
+// host submits launches, or of each further node of a graph.
 
 constexpr std::int64_t kMaxKernels = 512;
 
@@ -113,7 +110,7 @@ Family declare() {
       "of the first one.";
   f.extent("blocks", &Problem::blocks, 1 << 16, 1 << 24, "blocks of one warp");
   f.output("numbers", &Data::numbers, &Problem::blocks);
-  // Without the shared memory, blocks overlap; with it, they run one after the other on each SM.
+  // one_resident measures blocks that run one after the other, many_resident blocks that overlap.
   f.ceilings = {
       CeilingRows::latency("block_latency", {"one_resident"}, Mode::warm, "param.blocks")
           .times([](const DeviceSpec& d) { return 1.0 / d.sm_count; })

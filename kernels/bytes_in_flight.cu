@@ -2,14 +2,13 @@
 //
 // The question: how many bytes must an SM have in flight to use the full bandwidth of L2 or DRAM?
 // By Little's law the minimum is bandwidth × latency. An idle H200 answers a DRAM load after 0.34
-// µs (hierarchy), in which 4.8 TB/s deliver 1.6 MB, or 12 KB for each of 132 SMs. Far below that,
-// bandwidth is bytes in flight divided by latency, a straight line. Near the limit, latency grows
-// with the load: the line bends, and full bandwidth needs several times as many bytes in flight.
+// µs (hierarchy), in which 4.8 TB/s deliver 1.6 MB, or 12 KB for each of 132 SMs. Near full
+// bandwidth, latency grows with the load, so full bandwidth needs several times as many bytes in
+// flight.
 //
-// The bytes in flight of an SM are warps × loads per thread × 512 bytes: 16 bytes for each of 32
-// lanes. One block per SM reads a slice of the array in batches of loads, so the parameters
-// determine the bytes in flight. Loads bypass L1. The size of the array decides which memory serves
-// them, as in memory_bandwidth: L2 serves arrays that fit in it and were accessed before.
+// The bytes in flight of an SM are warps × loads per thread × 512 bytes (16 bytes × 32 lanes): one
+// block per SM reads a slice of the array in batches of loads. Loads bypass L1. L2 serves arrays
+// that fit in it and were accessed before.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/load_past_l1.cuh"
@@ -32,7 +31,7 @@ struct Problem {
 struct Data {
   float* in;
   std::uint32_t* sums;    // checksum of each block's slice, over all passes
-  std::uint32_t* shared;  // the same checksums if all blocks read the first slice
+  std::uint32_t* shared;  // checksum of the first slice, which all blocks read
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -40,11 +39,12 @@ using Variant = Family::Variant;
 
 // ---- own_slices: one slice per SM
 //
-// Each SM reads its own slice, which no other SM reads, so L2 delivers every byte once. The
-// bandwidth is bytes_per_sm_in_flight divided by the latency of the memory that serves the loads,
-// up to the full bandwidth of this memory.
+// Each SM reads its own slice, so L2 delivers every byte once. The bandwidth is
+// bytes_per_sm_in_flight divided by the latency of the memory that serves the loads, up to the full
+// bandwidth of this memory.
 
-/// Sums `vectors` vectors; each thread issues `kLoads` loads at a time. load(i) returns vector i.
+/// Returns the checksum of `vectors` vectors. Each thread issues kLoads loads before it uses a
+/// value; load(i) returns vector i.
 template <int kLoads, int kThreads, class Load>
 __device__ std::uint32_t sum_of_slice(std::int64_t vectors, Load load) {
   std::uint32_t sum = 0;
@@ -65,8 +65,8 @@ __device__ std::uint32_t sum_of_slice(std::int64_t vectors, Load load) {
   return sum;
 }
 
-// With launch bounds of one block per SM, ptxas keeps eight loads in flight. For more blocks it
-// saves registers and issues only four loads before it waits.
+// With a launch bound of one block per SM, ptxas keeps eight loads in flight. With more blocks it
+// saves registers and issues only four loads before a thread waits.
 template <int kLoads, int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
     read_kernel(const float* in, std::uint32_t* sums, std::int64_t slice, bool is_shared,
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/// Elements per slice: the same number of whole 128-byte lines for each block.
+/// Elements per slice: equally many whole 128-byte lines for each block.
 std::int64_t slice(const Problem& p) {
   constexpr std::int64_t kLine = 32;
   return std::max<std::int64_t>(1, p.n / kLine / p.blocks) * kLine;
@@ -91,7 +91,6 @@ std::int64_t elements(const Problem& p) {
   return slice(p) * p.blocks;
 }
 
-// Indexed by the logarithms of loads and warps.
 using ReadKernel = void (*)(const float*, std::uint32_t*, std::int64_t, bool, int);
 template <int kLoads>
 constexpr ReadKernel kByWarps[] = {read_kernel<kLoads, kWarp>, read_kernel<kLoads, 2 * kWarp>,
@@ -134,12 +133,11 @@ Variant own_slices() {
 
 // ---- texture: texture fetches
 //
-// The slices are those of own_slices, read by fetches of a texture object with texels of 16 bytes.
-// A fetch has a higher latency than a load, so the same bytes in flight achieve less bandwidth: the
-// straight line is lower by the ratio of the latencies. At the other end, the limit is DRAM or the
-// texture pipe, which transfers fewer bytes per cycle than loads get from L1. global_load_requests
-// decreases to zero. L1 caches fetches, so if a slice fits in L1, L1 serves all passes but the
-// first.
+// Blocks read the slices of own_slices by fetches of a texture object with texels of 16 bytes. A
+// fetch has a higher latency than a load, so the same bytes in flight achieve less bandwidth, by
+// the ratio of the latencies. With many bytes in flight, the limit is DRAM or the texture pipe,
+// which transfers fewer bytes per cycle than loads get from L1. global_load_requests decreases to
+// zero. L1 caches fetches, so if a slice fits in L1, L1 serves all passes but the first.
 
 template <int kLoads, int kThreads>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -182,9 +180,9 @@ Variant texture() {
 // ---- one_slice: one slice for all SMs
 //
 // All SMs read the same slice at about the same time, as all blocks of a row read the same tiles in
-// a matrix product. A request joins an earlier request for the same sector if that one is still in
-// flight, so L2 receives fewer requests than the SMs issue: l2_sectors decreases, and the SMs
-// receive more bytes than L2 could deliver.
+// a matrix product. A request joins an earlier request for the same sector that is still in flight,
+// so L2 receives fewer requests than the SMs issue: l2_sectors decreases, and the SMs receive more
+// bytes than L2 could deliver.
 
 Variant one_slice() {
   return reading("one_slice", true)
@@ -202,7 +200,6 @@ struct Expected {
   std::int64_t slice;
   bool is_shared;
   int passes;
-  /// Returns the checksum of a block.
   __host__ __device__ ReferenceElement operator()(std::int64_t block) const {
     std::uint32_t sum = 0;
     for (std::int64_t i = 0; i < slice; ++i)

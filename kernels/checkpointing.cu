@@ -1,13 +1,11 @@
 // checkpointing: 64 layers forward and backward; only the input of every k-th layer is stored.
 //
-// The question: which layers' inputs should a deep network store for its backward pass? Each
-// layer's gradient needs the layer's input. Storing all of them takes 64 arrays. With checkpoints,
-// only the input of every k-th layer is stored, and the backward pass recomputes the layers after a
-// checkpoint before it processes them. This takes 64/k checkpoints and the k inputs of one segment,
-// fewest together if k is near √64 (Chen, Xu, Zhang, Guestrin, "Training deep nets with sublinear
-// memory cost", 2016). It costs one more forward pass if each layer is a kernel that stores its
-// result. If a segment is one kernel, the inputs of its layers never leave registers. Bytes and
-// time then decrease with memory, until the exponentials of a segment take longer than its bytes.
+// The question: which layers' inputs should a deep network store for its backward pass? With
+// checkpoints, only the input of every k-th layer is stored, and the backward pass recomputes the
+// layers after a checkpoint before it processes them. 64/k checkpoints and the k inputs of one
+// segment are fewest if k is near √64 (Chen, Xu, Zhang, Guestrin, "Training deep nets with
+// sublinear memory cost", 2016). Recomputation costs one more forward pass if each layer is a
+// kernel, and no bytes if a segment is one kernel, which keeps its layers' inputs in registers.
 #include <algorithm>
 
 #include "kernels/common/family.cuh"
@@ -35,7 +33,7 @@ struct Data {
 // inputs of a segment's layers from its checkpoint, into arrays that all segments share. Then each
 // layer's kernel reads the gradient and the layer's input and writes the next gradient: 3 passes.
 // With every = 1, all inputs are stored and none is recomputed. With every = 64, all are
-// recomputed, and the last segment needs as many arrays.
+// recomputed, and the only segment needs as many arrays.
 
 constexpr int kBlock = 256;
 constexpr int kWidth = 4;  // elements per access of a lane, 16 bytes
@@ -59,8 +57,8 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // A layer is x + (1/2 - s(x))/8, a step of a residual network. Its slope, 1 - s·(1 - s)/8, is
-// between 31/32 and 1, so gradients neither vanish nor grow over 64 layers. With 64 plain sigmoids,
-// whose slopes are at most 1/4, gradients would underflow in fp32.
+// between 31/32 and 1, so gradients neither vanish nor grow over 64 layers. The slope of a plain
+// sigmoid is at most 1/4, and gradients would underflow in fp32.
 constexpr int kLayers = 64;
 constexpr float kStep = 0.125f;
 
@@ -93,7 +91,6 @@ std::int64_t array_elements(const Problem& p) {
   return ceil_div(p.n, kPerLine) * kPerLine;
 }
 
-// Segments of `every` layers; the last may have fewer.
 int segments(const Problem& p) {
   return static_cast<int>(ceil_div(kLayers, p.every));
 }
@@ -102,8 +99,8 @@ int layers_of(const Problem& p, int segment) {
 }
 
 // Arrays of n elements in the workspace, in this order: the inputs of all segments except the
-// first, whose input is x; two arrays that gradients, or results, use alternately; in variant
-// `layers`, the inputs of a segment's layers except the first layer, whose input is the segment's.
+// first, whose input is x; two arrays for alternating results or gradients; in variant `layers`,
+// the inputs of a segment's layers except the first layer.
 struct Workspace {
   float* at;
   std::int64_t each;
@@ -178,7 +175,7 @@ Work work(const Problem& p) {
 
 using CountOf = int (*)(const Problem&);
 
-// `temporaries` is the number of arrays in the workspace; x, dy, y and dx are live as well.
+// `temporaries` is the number of arrays in the workspace.
 Variant variant(std::string id, std::string compare_to, CountOf passes, CountOf temporaries,
                 ExpectedChangesOf<Problem> expected) {
   Variant v(std::move(id), std::move(compare_to), std::move(expected));
@@ -208,11 +205,11 @@ Variant layers() {
 // ---- segments: one kernel per segment
 //
 // Forward, a kernel computes the k layers of a segment in registers and writes the next checkpoint.
-// Backward, it reads the checkpoint and the gradient and recomputes the segment. It keeps one
-// number per layer in a register and applies them in reverse. It has 2 and 3 passes per segment
-// instead of per layer, and stores no intermediate arrays. l2_sectors decreases by a factor of at
-// least k. The number kept is the layer's slope, so each exponential is computed once per pass.
-// Longer segments use more registers per element, so a lane processes fewer elements at a time.
+// Backward, a kernel reads the checkpoint and the gradient, recomputes the segment and keeps each
+// layer's slope in a register. It multiplies the gradient by the slopes in reverse order. These are
+// 2 and 3 passes per segment instead of per layer, without intermediate arrays. l2_sectors
+// decreases by a factor of at least k. Each exponential is computed once per pass. Longer segments
+// use more registers per element, so a lane processes fewer elements at a time.
 
 __device__ inline void next_layer(float& x, float& slope) {
   const float s = fast_sigmoid(x);
@@ -233,7 +230,7 @@ __device__ void forward_segment(const float* x, float* out, int layers) {
   store_floats(out, v);
 }
 
-// Loops are unrolled to the longest segment, so that each slope has its own register.
+// Loops are unrolled to kMaxLayers iterations, so that each slope has its own register.
 template <int kMaxLayers, int kCount>
 __device__ void backward_segment(const float* x, const float* d, float* out, int layers) {
   float v[kCount], g[kCount], slopes[kMaxLayers][kCount];
@@ -269,7 +266,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Elements per lane: their slopes occupy at most 64 registers.
+// Elements per lane, chosen so that their slopes occupy at most 64 registers.
 template <int kMaxLayers>
 constexpr int kElements = kMaxLayers* kWidth <= kLayers ? kWidth : kLayers / kMaxLayers;
 
@@ -289,7 +286,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Launches the kernel with the smallest sufficient number of unrolled iterations.
+// Launches the kernel with the smallest kMaxLayers that is at least `layers` per segment.
 template <int kMaxLayers = 1>
 Steps launch_backward_segment(const Problem& p, const float* x, const float* d, float* out,
                               int layers) {
@@ -338,7 +335,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Reference of y, or of dx.
+// Reference of y or, if is_gradient, of dx.
 struct Reference {
   bool is_gradient;
   const float* x;

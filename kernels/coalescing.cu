@@ -2,14 +2,12 @@
 // warp's lanes.
 //
 // The question: how many bytes must DRAM move for a load, depending on the addresses of the 32
-// lanes of a warp? The load-store unit merges the lanes' addresses into 32-byte sectors, the unit
-// in which L1, L2 and DRAM exchange data. Only the set of sectors matters, not which lane loads
-// which word. Lanes 4 bytes apart fill 4 sectors. Lanes s words apart touch min(4·s, 32) sectors,
-// and each sector is moved whole: at stride 8 and above, 28 of every 32 bytes moved are unused.
+// lanes of a warp? The load-store unit merges the addresses into 32-byte sectors, the unit in which
+// L1, L2 and DRAM exchange data. Lanes s words apart touch min(4·s, 32) sectors, and each sector is
+// moved whole: at stride 8 and above, 28 of every 32 bytes moved are unused.
 //
-// Every kernel writes contiguously and issues the same four 4-byte loads per thread before its
-// first store. A full SM thus has 32 KB of useful bytes in flight, so that bandwidth and not
-// latency is the limit.
+// Every kernel writes contiguously and issues four 4-byte loads per thread before its first store.
+// A full SM has 32 KB of useful bytes in flight, so that bandwidth and not latency is the limit.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::coalescing {
@@ -25,23 +23,22 @@ struct Problem {
   int offset;
 };
 
-// All inputs contain the values of `packed`, at different positions, and random numbers elsewhere.
-// Every variant copies the n values to `out` in order.
+// Each input contains the n values of `packed`, at different positions, and random numbers
+// elsewhere. Every variant copies these values to `out` in order.
 struct Data {
-  float* packed;    ///< n: value i at i
-  float* reversed;  ///< n rounded up to whole warps: at i ^ 31, each group of 32 back to front
-  float* shifted;   ///< n + 32: at offset + i
-  float* spread;    ///< n × stride: at i × stride
-  float* out;       ///< n
+  float* packed;    ///< n elements: value i at index i
+  float* reversed;  ///< n rounded up to whole warps: value i at index i ^ 31
+  float* shifted;   ///< n + 32 elements: value i at index offset + i
+  float* spread;    ///< n × stride elements: value i at index i × stride
+  float* out;       ///< n elements
 };
 
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// A layout's tile() returns the first element of the tile that starts at value `begin` (a multiple
-// of kTile). within() returns the position of value begin + j in this tile, for j < kTile.
-// value_at() returns the index of the value at a position, or an index outside [0, n) if it stores
-// none.
+// Layouts. tile() returns the index of value `begin`, a multiple of kTile. Value begin + j is
+// within(j) elements after it, for j < kTile. value_at() returns the value at an index, or a number
+// outside [0, n) if there is none.
 struct Packed {
   __host__ __device__ std::int64_t tile(std::int64_t begin) const { return begin; }
   __host__ __device__ int within(int j) const { return j; }
@@ -95,7 +92,7 @@ Shape shape(const Problem& p) {
   return shape_of_tiles(p.n, kTile, kBlock);
 }
 
-// `stride` and `offset` are the positions of the layout's values, in elements.
+// `stride` and `offset` are the layout's, in elements.
 Work work(const Problem& p, std::int64_t stride, std::int64_t offset) {
   return reads<float>(p.n, stride, offset) + writes<float>(p.n);
 }
@@ -118,11 +115,11 @@ Variant read_contiguous() {
 // ---- read_reversed: lanes in reversed order
 //
 // Lane 0 loads the last of a warp's 32 words and lane 31 the first. The order of lanes within a
-// line costs nothing: the request still covers the same four sectors, and
-// global_load_sectors_per_request stays 4. Before compute capability 1.2 the order mattered.
+// line costs nothing: the request covers the same four sectors, and global_load_sectors_per_request
+// stays 4. Before compute capability 1.2 the order mattered.
 // held: global_load_sectors_per_request = 4
 
-// Problems whose every launch is served by DRAM, regardless of the caches' contents.
+// True if DRAM serves every launch, regardless of the caches' contents.
 bool beyond_caches(const Problem& p) {
   constexpr std::int64_t kManyBytes = std::int64_t{1} << 28;
   return p.n * static_cast<std::int64_t>(sizeof(float)) >= kManyBytes;
@@ -142,10 +139,10 @@ Variant read_reversed() {
 // ---- read_misaligned: warps that cross a line boundary
 //
 // The values start `offset` words into the buffer. The 128 bytes of a warp therefore span two lines
-// and, unless the offset is a multiple of 8, five sectors. The next warp needs the fifth sector too
-// and hits it in L1 or L2: global_load_sectors_per_request increases to 5, but dram_read_bytes is
-// nearly unchanged. Misalignment costs more where it prevents 16-byte loads, which need 16-byte
-// alignment (see vector_width).
+// and, unless the offset is a multiple of 8, five sectors. The next warp also loads the fifth
+// sector and hits it in L1 or L2: global_load_sectors_per_request increases to 5, but
+// dram_read_bytes is nearly unchanged. Misalignment costs more where it prevents 16-byte loads (see
+// vector_width).
 // held: global_load_sectors_per_request = 5
 
 Variant read_misaligned() {

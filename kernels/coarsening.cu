@@ -1,15 +1,10 @@
 // coarsening: c = a + b, the usual first CUDA kernel, with one to 16 elements per thread.
 //
-// The question: how many elements should a thread process? With one element per thread, each thread
-// computes an index and addresses, compares, loads twice, adds once and stores. Most of its
-// instructions compute the index, and it has only two loads in flight: 8 bytes. A thread with more
-// elements computes its index once for all of them and can issue all loads before it needs the
-// first value. There are also fewer threads and blocks to start. The cost is registers, which
-// receive the loads in flight, and parallelism: a small problem may then have too few blocks. The
-// assignment of elements to threads decides which addresses a warp requests together: consecutive
-// elements of one thread are not consecutive in a warp.
-//
-// The family vector_width varies the width of loads, and occupancy the number of warps.
+// The question: how many elements should a thread process? A thread with several elements computes
+// its index once and can issue all loads before it needs the first value, and fewer blocks must
+// start. The cost is registers, which receive the loads, and parallelism: a small problem may have
+// too few blocks. The family vector_width varies the width of loads, and occupancy the number of
+// warps.
 #include <algorithm>
 #include <array>
 
@@ -33,17 +28,16 @@ using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
 constexpr int kBlock = 256;
-// With at least four resident blocks per SM requested, ptxas uses one register per load for 16
-// elements. Without this minimum it uses only 32 registers and adds the first values before it
-// issues the last loads.
+// With this minimum, ptxas gives each load of 16 elements its own register. Without it, ptxas uses
+// only 32 registers and adds the first values before it issues the last loads.
 constexpr int kMinBlocksPerSm = 4;
 
 // ---- one_element: a thread per element
 //
-// Neighbouring lanes access neighbouring elements, so each request is 128 contiguous bytes and no
-// byte is wasted. The instructions for index, comparison and addresses serve only one addition. A
-// full SM has 16 KB in flight, but each block loads only 2 KB and ends almost as soon as the GPU
-// can start the next one. The parameter elements has no effect here.
+// Neighbouring lanes access neighbouring elements, so each request is 128 contiguous bytes, all of
+// them useful. The instructions for index, comparison and addresses serve only one addition. A full
+// SM has 16 KB in flight, but each block loads only 2 KB and ends almost as soon as the GPU can
+// start the next block. The parameter elements has no effect here.
 
 __global__ void one_element_kernel(const float* a, const float* b, float* c, std::int64_t n) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -62,7 +56,7 @@ Shape shape(const Problem& p, std::int64_t elements_per_block) {
   return shape_of_tiles(p.n, elements_per_block, kBlock);
 }
 
-/// Shape of kernels with loops: blocks_per_sm blocks per SM, or fewer if n is small.
+/// Shape of grid-stride loops: blocks_per_sm blocks per SM, or fewer if n is small.
 Shape loop_shape(const Problem& p, const DeviceSpec& device) {
   Shape s = shape(p, kBlock);
   s.grid.x = std::min<std::int64_t>(s.grid.x, p.blocks_per_sm * device.sm_count);
@@ -75,8 +69,7 @@ Work work(const Problem& p) {
          computes(Pipe::fp32, static_cast<double>(p.n));
 }
 
-/// `loads_of(p)` returns the number of 4-byte loads that a thread has in flight. `kernel_for(p)`
-/// returns the kernel, and `shape_of(p, device)` its launch shape.
+/// `loads_of(p)` returns the number of 4-byte loads that a thread has in flight.
 template <class LoadsOf, class KernelFor, class ShapeOf>
 Variant variant(std::string id, std::string compare_to, LoadsOf loads_of, KernelFor kernel_for,
                 ShapeOf shape_of, ExpectedChangesOf<Problem> expected) {
@@ -98,7 +91,7 @@ int two_loads_per_element(const Problem& p) {
   return 2 * p.elements;
 }
 
-/// Kernels whose threads each process `elements` elements without a loop over the grid.
+/// A variant whose threads each process `elements` elements without a grid-stride loop.
 Variant coarsened(std::string id, std::string compare_to, const ByElements& kernels,
                   ExpectedChangesOf<Problem> expected) {
   return variant(
@@ -114,7 +107,7 @@ Variant one_element() {
       [](const Problem& p, const DeviceSpec&) { return shape(p, kBlock); }, {});
 }
 
-// Problems whose last wave is a negligible part of the time.
+// True if the last wave is a negligible part of the time.
 constexpr auto is_large = at_least(&Problem::n, 1 << 24);
 bool has_two_or_more(const Problem& p) {
   return is_large(p) && p.elements >= 2;
@@ -129,15 +122,15 @@ bool has_eight_or_more(const Problem& p) {
 // ---- contiguous: consecutive elements per thread
 //
 // Each thread processes consecutive elements, as one would divide work among the cores of a CPU.
-// All loads precede the first store, so bytes_in_flight_per_thread increases with elements and
-// warp_instructions decreases. The cost is coalescing: neighbouring lanes are `elements` elements
-// apart, so each load touches many sectors and uses one or two words of each.
+// All loads precede the first store, so bytes_in_flight_per_thread increases with the parameter
+// elements, and warp_instructions decreases. The cost is coalescing: neighbouring lanes are
+// `elements` elements apart, so each load touches many sectors and uses one or two words of each.
 // global_load_sectors_per_request increases with elements, up to 32, and the thread's next loads
-// need the same sectors again, if L1 still holds them. L1 merges stores that fill a sector in quick
-// succession; with many stores per thread it does not, L2 receives partial sectors, and l2_sectors
+// hit the same sectors only if L1 still holds them. L1 merges stores that fill a sector in quick
+// succession. With many stores per thread it does not, L2 receives partial sectors, and l2_sectors
 // increases.
 
-/// Adds elements 0, step, 2·step, … of `a` and `b` to `c`.
+/// Stores a[i] + b[i] to c[i] for i = 0, step, 2·step, …
 template <int kElements>
 __device__ void launch_sum(const float* a, const float* b, float* c, int step) {
   float sum[kElements];
@@ -177,9 +170,9 @@ Variant contiguous() {
 //
 // The block processes the same elements as in contiguous, but the elements of a thread are one
 // block width apart. Neighbouring lanes access neighbouring elements in every request:
-// global_load_sectors_per_request is 4 again, and l2_sectors returns to its former value. Loads in
-// flight and instructions are unchanged. The cost is one register per element, and small problems
-// have few blocks.
+// global_load_sectors_per_request is 4, and l2_sectors decreases to its value in one_element. Loads
+// in flight and instructions are unchanged. The cost is one register per element, and few blocks
+// for small problems.
 // held: global_load_sectors_per_request = 4
 
 template <int kElements>
@@ -210,9 +203,9 @@ Variant block_strided() {
 //
 // Each thread accesses four consecutive elements with one load or store of 16 bytes, so lanes and
 // the elements of a thread are both contiguous. global_load_requests decreases to a quarter, and
-// the load and store instructions decrease accordingly. With more than four elements, a thread
-// issues several such accesses, one block width apart. The cost is alignment: pointers must be
-// multiples of 16 bytes. Pointers from cudaMalloc are, but pointers to arbitrary elements are not.
+// warp_instructions decreases. With more than four elements, a thread issues several such accesses,
+// one block width apart. The cost is alignment: addresses must be multiples of 16 bytes, which
+// pointers from cudaMalloc are and pointers to arbitrary elements are not.
 // held: global_load_requests = 1/4 × block_strided
 
 template <int kWidth>
@@ -259,12 +252,12 @@ Variant vectors() {
 
 // ---- grid_stride: grid-stride loop over resident blocks
 //
-// At most as many blocks as fit on the GPU run (blocks_per_sm), for every n. After each element a
-// thread advances by the number of threads in the grid, so neighbouring lanes access neighbouring
-// elements in every iteration. A thread computes its index only once, and no block must start while
-// others work: warp_instructions decreases. The loop adds a comparison and a branch per element.
-// Only two loads are in flight, as in one_element, because the loads of the next iteration follow
-// the store of this one, which waits for its own loads.
+// At most blocks_per_sm blocks per SM run, for every n. After each element a thread advances by the
+// number of threads in the grid, so neighbouring lanes access neighbouring elements in every
+// iteration. A thread computes its index only once, and no block starts while others work:
+// warp_instructions decreases. The loop adds a comparison and a branch per element. Only two loads
+// are in flight, as in one_element, because the loads of an iteration follow the store of the
+// previous iteration, which waits for its loads.
 
 __global__ void __launch_bounds__(kBlock)
     grid_stride_kernel(const float* a, const float* b, float* c, std::int64_t n) {
@@ -284,11 +277,11 @@ Variant grid_stride() {
 
 // ---- unrolled: unrolled grid-stride loop
 //
-// The loop processes `elements` iterations of grid_stride at once, as with #pragma unroll, and a
-// second loop processes the remaining iterations one by one. One comparison and one branch serve
-// all unrolled iterations: branch_instructions and warp_instructions decrease. The loads are not
-// issued together. The compiler must assume that c overlaps a or b, so it may not move the loads of
-// an iteration before the store of the previous one: bytes_in_flight_per_thread is unchanged.
+// The loop executes `elements` iterations of grid_stride at once, as with #pragma unroll, and a
+// second loop executes the remaining iterations one by one. One comparison and one branch serve all
+// unrolled iterations: branch_instructions and warp_instructions decrease. The compiler must assume
+// that c overlaps a or b, so it may not move the loads of an iteration before the store of the
+// previous iteration: bytes_in_flight_per_thread is unchanged.
 
 template <int kUnrolled>
 __global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
@@ -328,8 +321,9 @@ Variant unrolled() {
 //
 // __restrict__ promises that no element stored through c is read through a or b. The compiler
 // therefore moves the loads of all unrolled iterations before the first store:
-// bytes_in_flight_per_thread increases with elements. The cost is registers, which receive these
-// loads. The source requests the same loads as unrolled, so global_load_requests is unchanged.
+// bytes_in_flight_per_thread increases with the parameter elements. The cost is registers, which
+// receive these loads. Each thread executes the same loads as in unrolled, so global_load_requests
+// is unchanged.
 
 template <int kUnrolled>
 __global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)

@@ -1,9 +1,8 @@
 // compaction: stores the elements that satisfy a condition contiguously.
 //
 // The question: how does each kept element get its output index? The index is the number of kept
-// elements before it, a prefix sum of zeros and ones. If the order does not matter, any unused
-// index will do. The lower bound on time is reading if few elements are kept, and a copy if all
-// are.
+// elements before it, a prefix sum, or any unused index if the order does not matter. The lower
+// bound on time is reading x if few elements are kept, and a copy of x if all are.
 #include <vector>
 
 #include "gpu/cub_select.hpp"
@@ -18,13 +17,13 @@ namespace gpuexp::compaction {
 using Word = std::uint32_t;
 
 enum class Values {
-  random,  // verification detects a lost order
+  random,  // random elements: verification detects a wrong order
   alike,   // all kept elements are 0
 };
 
 struct Problem {
   std::int64_t n;
-  double kept;  // share
+  double kept;  // share of elements, 0 to 1
   Values values;
 };
 
@@ -52,9 +51,9 @@ constexpr int kBlock = kScanBlock;
 //
 // The thread of a kept element adds 1 to a counter and stores the element at the counter's old
 // value, so the order is lost. All additions go to one address, and L2 performs them one after
-// another, one per kept element (l2_atomic_cycles). If ptxas knows that all lanes have one address,
-// it combines their additions into one per warp. To prevent this, the address includes the
-// element's highest bit, which is 0 for all kept elements.
+// another, one per kept element (l2_atomic_cycles). If ptxas knew that all lanes have one address,
+// it would combine their additions into one per warp. The address therefore includes the element's
+// highest bit, which is 0 for all kept elements.
 
 __global__ void __launch_bounds__(kBlock) per_element_kernel(Elements x, Kept kept) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -78,7 +77,6 @@ Elements elements(const Problem& p, const Data& d) {
   return {d.x, p.n, limit_of(p)};
 }
 
-// The work at the expected number of kept elements.
 Work work(const Problem& p) {
   const auto kept = static_cast<std::int64_t>(p.kept * static_cast<double>(p.n));
   return reads<Word>(p.n) + writes<Word>(kept) + writes<Word>(1) +
@@ -93,15 +91,15 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 }
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 22);  // every resident thread has elements
-constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // the array is much larger than L2
-// True if a warp keeps many elements.
+constexpr auto is_huge = at_least(&Problem::n, 1 << 28);   // the array is far larger than L2
+// True if most warps keep many elements.
 bool keeps_many(const Problem& p) {
   return is_large(p) && p.kept >= 0.25;
 }
 
 constexpr const char* kPlacesFound = "where its blocks store is known only at run time";
 
-// A variant that clears a counter first and loses the order of the elements.
+// Sets a launch that clears a counter first and loses the order of the elements.
 Variant counting(Variant v, void (*kernel)(Elements, Kept), std::int64_t tile) {
   v.deterministic = false;
   v.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
@@ -151,10 +149,11 @@ Variant warp_aggregated() {
 // ---- tile_aggregated: one atomic addition per tile
 //
 // A block has 4096 elements, 16 per thread in 16-byte vectors. It counts by votes how many elements
-// each warp keeps, and reserves their places with one atomic addition: global_atomic_requests and
-// global_load_requests decrease. Elements keep their order within a tile only. A lane stores the
-// kept elements of a vector one by one. Each of a warp's four stores touches nearly all sectors of
-// the others: global_store_sectors increases. L2, which serves these sectors, is the limit now.
+// each warp keeps, and reserves output indices for all of them with one atomic addition:
+// global_atomic_requests and global_load_requests decrease. Elements keep their order only within a
+// tile. A lane stores the kept elements of a vector one by one, with four stores per warp that
+// touch nearly the same sectors: global_store_sectors increases. L2, which serves these sectors, is
+// now the limit.
 
 constexpr int kVectors = 4;
 constexpr std::int64_t kTile = kTileElements<kBlock, kVectors>;
@@ -162,11 +161,11 @@ constexpr std::int64_t kTile = kTileElements<kBlock, kVectors>;
 template <int kVectors>
 struct HeldTile {
   Vector4<Word> vectors[kVectors];
-  Word before[kVectors];  // number of elements that the warp keeps before this lane's vector
+  Word before[kVectors];  // number of kept elements of the warp before this lane's vector
 };
 
-// Loads the block's tile and returns the number of elements of it that the warp keeps. Elements
-// past the end of the array are not kept.
+// Loads the block's tile and returns the number of its elements that the warp keeps. Elements past
+// the end of the array are not kept.
 template <int kVectors>
 __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t tile,
                                                HeldTile<kVectors>& held) {
@@ -195,7 +194,7 @@ __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t t
   return of_warp;
 }
 
-// Stores the kept elements of the tile; `first` is the output index of the warp's first one.
+// Stores the kept elements of the warp; `first` is the output index of the first one.
 template <int kVectors>
 __device__ __forceinline__ void write_kept(const HeldTile<kVectors>& held, Word limit, Word* to,
                                            Word first) {
@@ -230,8 +229,8 @@ Variant tile_aggregated() {
 // ---- three_pass: count, scan, store
 //
 // The first kernel counts the kept elements of each tile, and one block scans the counts. A third
-// kernel loads the tiles again and stores the kept elements in order. It needs no atomics. The cost
-// is a second load of all elements: dram_read_bytes and global_load_requests double.
+// kernel loads the tiles again and stores the kept elements in order, without atomics. The cost is
+// a second load of all elements: dram_read_bytes and global_load_requests double.
 
 __global__ void __launch_bounds__(kBlock) count_kernel(Elements x, Word* of_tiles) {
   HeldTile<kVectors> held;
@@ -268,10 +267,9 @@ Variant three_pass() {
 //
 // A block publishes the number of elements that its tile keeps and sums the numbers of the earlier
 // tiles, as look_back of the family scan does. Each element is loaded once, so dram_read_bytes
-// decreases to half, and the order is kept. global_store_sectors is unchanged. The sums are
-// integers, so results are identical in every launch.
+// decreases to half, and the order is kept. global_store_sectors is unchanged. Results are
+// identical in every launch.
 
-// The block of the last tile stores the number of all kept elements.
 __device__ __forceinline__ void set_count(const Kept& kept, std::int64_t tile, Word up_to_tile) {
   if (tile == gridDim.x - 1 && threadIdx.x == 0) *kept.count = up_to_tile;
 }
@@ -307,11 +305,11 @@ Variant look_back() {
 
 // ---- look_back_staged: stores through shared memory
 //
-// In look_back each of a warp's four stores per vector touches sectors that its other stores touch,
-// too. Here warps store the kept elements to consecutive words of shared memory while the first
-// warp looks back: shared_store_wavefronts increases. The block then stores them from there,
-// neighbouring lanes to neighbouring words: global_store_sectors decreases. dram_read_bytes is
-// unchanged. The cost is 16 KiB of shared memory per block.
+// In look_back a warp's four stores per vector touch the same sectors. Here warps store the kept
+// elements to consecutive words of shared memory while the first warp looks back:
+// shared_store_wavefronts increases. The block then copies these words to the output, neighbouring
+// lanes to neighbouring words: global_store_sectors decreases. dram_read_bytes is unchanged. The
+// cost is 16 KiB of shared memory per block.
 
 template <int kVectors, int kWords>
 __global__ void __launch_bounds__(kBlock) staged_kernel(Elements x, TileStates states, Kept kept) {
@@ -354,7 +352,7 @@ Variant look_back_large() {
 
 // ---- cub
 //
-// cub::DeviceSelect::If, the library baseline. It looks back, too, and gathers the kept elements in
+// cub::DeviceSelect::If, the library baseline. It also looks back, and gathers the kept elements in
 // shared memory before it stores them.
 
 Variant vendor_cub() {
@@ -412,7 +410,7 @@ struct Count {
   }
 };
 
-// Stores element i at its output index. places[i] is the number of kept elements up to element i.
+// Stores element i at its output index, places[i] - 1; places[i] counts the kept elements up to i.
 struct Placed {
   Elements x;
   const double* places;
@@ -426,7 +424,7 @@ __global__ void place_kernel(Placed placed) {
   for_items_of_thread(placed.x.n, placed);
 }
 
-// The array of magnitudes, which are all zero in the end, holds the places temporarily.
+// The array of magnitudes holds `places` temporarily, and is then set to zero.
 Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   constexpr std::int64_t kMaxBlocks = 1 << 12;
   const Elements x = elements(p, d);

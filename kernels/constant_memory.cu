@@ -1,19 +1,18 @@
 // constant_memory: latency of a load from constant memory, with one index per warp and with 32.
 //
 // The question: when is a table of constants faster in constant memory than in shared memory? A
-// constant cache delivers one word at a time, to all lanes of a warp that request it. It therefore
-// suits data that all lanes read at the same index (kernel parameters, coefficients). If lanes
+// constant cache delivers one word at a time, to all lanes of a warp that request it. If lanes
 // index a table by their data, each different word takes one pass of the cache.
 //
-// Each step of the chain loads the address that the previous step returned, as in hierarchy, over a
-// working set of `bytes`. The levels of the constant cache appear as knees. A program has 64 KiB of
-// constant memory.
+// Each step of a chain loads the address that the previous step returned, as in hierarchy, over a
+// working set of `bytes`. The mean latency rises where the set exceeds a level of the constant
+// cache.
 #include "kernels/common/chase.cuh"
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::constant_memory {
 
-constexpr std::int64_t kWords = 16384;   // words of all constant memory
+constexpr std::int64_t kWords = 16384;   // all 64 KiB of constant memory
 constexpr std::int64_t kMinWords = 256;  // words of the shortest chain
 constexpr std::int64_t kWordBytes = sizeof(unsigned);
 
@@ -31,15 +30,14 @@ using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
 // The contents of constant memory are fixed at compile time, so there is one chain per size: the
-// chain of n words starts at word n. Its order is that of a linear congruential generator with full
-// period (Hull and Dobell, Random Number Generators, 1962: an odd increment, a multiplier of 1
-// modulo 4).
+// chain of n words starts at word n. It follows a linear congruential generator with full period
+// (Hull and Dobell, Random Number Generators, 1962: an odd increment, a multiplier of 1 modulo 4).
 __host__ __device__ constexpr std::int64_t next_word(std::int64_t word, std::int64_t words) {
   return (word * 1229 + 3571) % words;
 }
 
 struct Chains {
-  unsigned next[kWords];  // byte offsets
+  unsigned next[kWords];  // byte offset of the next word
   constexpr Chains() : next() {
     for (std::int64_t words = kMinWords; words < kWords; words *= 2) {
       for (std::int64_t i = 0; i < words; ++i)
@@ -54,7 +52,7 @@ __constant__ Chains chains = Chains();
 // All lanes load the same word (LDC). A step takes the latency of the level of the constant cache
 // that holds the set, once per warp.
 
-/// Lane l starts `stride` words after lane l - 1.
+/// Lane l starts at word l · stride of the chain.
 struct Task {
   std::int64_t words;
   int stride;
@@ -110,7 +108,7 @@ Variant uniform_index() {
 // ---- index_per_lane: a different index for each lane
 //
 // Each lane starts at a different word of the chain, so a step requests 32 different words. The
-// cache delivers them one by one: a step takes as many passes as there are words, and
+// cache delivers these words one by one: a step takes as many passes as there are words, and
 // constant_requests increases by the same factor.
 
 Variant index_per_lane() {
@@ -125,7 +123,7 @@ Variant index_per_lane() {
 struct Expected {
   std::int64_t words;
   std::int64_t stride;
-  std::int64_t steps;  // the lap before the timed steps ends at its start
+  std::int64_t steps;  // timed steps; the untimed lap before them ends where it starts
   __host__ __device__ ReferenceElement operator()(std::int64_t lane) const {
     std::int64_t word = lane * stride;
     for (std::int64_t i = 0; i < steps; ++i)

@@ -1,14 +1,8 @@
-// divergence: y = function A or function B of x for each element; the neighbours in a warp
-// determine the time.
+// divergence: y = function A or function B of x, chosen for each element.
 //
-// The question: what does a branch cost if the lanes of a warp disagree about it? A warp issues one
-// instruction at a time. If its lanes take both sides of a branch, it issues one side with the
-// other lanes inactive, and then the other side. The time is the sum of both sides, regardless of
-// the fraction of lanes on each. The number of elements per side does not matter, only whether a
-// warp contains both.
-//
-// All layouts therefore run the same kernel on the same number of elements per side; they differ
-// only in how the elements are assigned to lanes. Both sides cost `cost` dependent FMAs, and every
+// The question: what does a branch cost if the lanes of a warp disagree about it? All layouts run
+// the same kernel on the same number of elements per side and differ only in how elements are
+// assigned to lanes. Each side executes `cost` dependent FMAs.
 // element needs one side.
 #include <algorithm>
 #include <cmath>
@@ -19,7 +13,7 @@
 
 namespace gpuexp::divergence {
 
-// In binary, the two are 00101 and 01010: the functions differ in the sign of four of eight steps.
+// As 5 bits, 00101 and 01010: A and B differ in the sign of four of eight FMAs.
 constexpr unsigned kWayA = 5;
 constexpr unsigned kWayB = 10;
 
@@ -28,8 +22,7 @@ struct Problem {
   double fraction;
   int cost;
 
-  /// Lanes per warp, or warps per group of 32, that take A; both have the same share of 1024
-  /// elements.
+  /// Number of lanes per warp, or of warps per group of 32, that take A.
   __host__ __device__ int a_of_32() const { return static_cast<int>(fraction * kWarp + 0.5); }
   /// Number of the n elements that take A.
   __host__ __device__ std::int64_t a_of_n() const {
@@ -38,11 +31,11 @@ struct Problem {
   std::int64_t warps() const { return ceil_div(n, kWarp); }
 };
 
-// The sides take one word per warp: bit l of word w is set if element 32·w + l takes A. With 1/32
-// of the bytes of x, they do not affect the time.
+// Bit l of word w of the sides is set if element 32·w + l takes A. With 1/32 of the bytes of x, the
+// sides do not affect the time.
 struct Data {
-  float* x;           ///< n
-  float* x_shuffled;  ///< n: the elements of x in random order
+  float* x;           ///< n elements
+  float* x_shuffled;  ///< n elements: x in random order
   std::uint32_t* sides_uniform;
   std::uint32_t* sides_in_warp;
   std::uint32_t* sides_by_warp;
@@ -77,7 +70,7 @@ __global__ void __launch_bounds__(kBlock)
   y[i] = to;
 }
 
-// The useful work is one side per element, even if a variant computes both.
+// Useful work is one side per element, even if a variant computes both.
 Work work(const Problem& p) {
   const double n = static_cast<double>(p.n);
   const double words = static_cast<double>(p.warps());
@@ -85,12 +78,13 @@ Work work(const Problem& p) {
          computes(Pipe::fp32, fma_way::operations(p.cost) * n);
 }
 
-/// Sides that a warp issues, and share of lanes active during a side, on average over the warps.
+/// `passes` is the number of sides that a warp issues, `active_lanes` the share of active lanes
+/// during a side; both are averages over the warps.
 MetricValues metrics(double passes, double active_lanes) {
   return {{"expected_passes", passes}, {"expected_active_lanes_pct", 100.0 * active_lanes}};
 }
 
-// Lanes that are inactive in one pass are active in the other, so the passes share 32 lanes.
+// Each lane is active in only one pass.
 MetricValues branch_metrics(double passes) {
   return metrics(passes, 1.0 / passes);
 }
@@ -117,10 +111,10 @@ double one_pass(const Problem&) {
 // ---- uniform: all elements on side A
 //
 // Every element takes side A, regardless of fraction, so no warp issues both sides. The other
-// variants are compared with it: it runs the same kernel, loads and tests the same condition, and
-// executes the same number of FMAs per element. A chain of dependent FMAs issues every 4th cycle.
-// At full occupancy the 16 warps of a scheduler hide this latency, so issue slots are the limit:
-// nearly all instructions of the loop are FMAs.
+// variants are compared with uniform: it loads and tests the same condition, and executes the same
+// number of FMAs per element. A chain of dependent FMAs issues every 4th cycle. At full occupancy
+// the 16 warps of a scheduler hide this latency, so issue slots are the limit: nearly all
+// instructions of the loop are FMAs.
 
 Variant uniform() {
   Variant v =
@@ -128,13 +122,13 @@ Variant uniform() {
   return v;
 }
 
-// The last warp may be partial; it counts like the others.
+// Counts a partial last warp like the other warps.
 double in_warp_passes(const Problem& p) {
   return p.a_of_32() % kWarp == 0 ? 1.0 : 2.0;
 }
 
-// Problems whose two passes outweigh the constant cost per element, and where every warp issues
-// both.
+// True if every warp issues both sides, and the sides take more time than the constant cost per
+// element.
 bool splits_warps(const Problem& p) {
   constexpr int kLongEnough = 16;
   return p.n >= kBlock && p.cost >= kLongEnough && p.a_of_32() % kWarp != 0;
@@ -142,11 +136,11 @@ bool splits_warps(const Problem& p) {
 
 // ---- split_in_warp: both sides in every warp
 //
-// The first lanes of every warp take A and the rest take B. The share of A is fraction, rounded to
-// 1/32. Each warp issues both sides: warp_instructions nearly doubles at any fraction other than 0
-// and 1, whether one lane takes a side or 16 lanes do. active_lanes_per_instruction decreases from
-// 32 to 16. The FMA pipe is as busy as before, because an instruction occupies it regardless of its
-// number of active lanes.
+// The first lanes of every warp take A and the other lanes take B. The share of A is fraction,
+// rounded to 1/32. Each warp issues both sides: warp_instructions nearly doubles at any fraction
+// other than 0 and 1, whether one lane takes a side or 16 lanes do. active_lanes_per_instruction
+// decreases from 32 to 16. The FMA pipe is as busy as in uniform, because an instruction occupies
+// it regardless of its number of active lanes.
 // held: warp_instructions = 2 × uniform within 6 %
 // held: warp_instructions = 2 × uniform within 6 % at fraction=0.03125
 // held: active_lanes_per_instruction = 16 within 6 %
@@ -162,7 +156,7 @@ Variant split_in_warp() {
 // ---- split_by_warp: one side per warp
 //
 // Each side has as many elements as in split_in_warp, but all lanes of a warp take the same side:
-// in each group of 32 warps, the first ones take A. Each warp issues one side and jumps over the
+// in each group of 32 warps, the first warps take A. Each warp issues one side and jumps over the
 // other: warp_instructions decreases, and the time equals the time of uniform. The cost is that the
 // data must be arranged by warps.
 
@@ -190,7 +184,7 @@ double random_passes(const Problem& p) {
   return 2.0 - all_of(p.a_of_n(), p.n, lanes) - all_of(p.n - p.a_of_n(), p.n, lanes);
 }
 
-// Problems where enough warps are mixed for their second passes to be measurable.
+// True if enough warps contain both sides for their second passes to be measurable.
 bool mixes_warps(const Problem& p) {
   constexpr int kLongEnough = 64;
   constexpr double kManyPasses = 1.25;
@@ -220,9 +214,9 @@ double sorted_passes(const Problem& p) {
 // ---- sorted: elements sorted by side
 //
 // The elements of random, with their sides, are sorted by side before the launch. At most one warp
-// is mixed, so warp_instructions decreases and the time equals the time of uniform. The sort itself
-// is not timed. Sorting is worthwhile if it costs less than the second passes that it avoids, or if
-// several launches use the result.
+// contains both sides, so warp_instructions decreases and the time equals the time of uniform. The
+// sort itself is not timed. Sorting is worthwhile if it costs less time than the second passes that
+// it avoids, or if several launches use the result.
 
 Variant sorted() {
   Variant v =
@@ -235,11 +229,10 @@ Variant sorted() {
 
 // ---- select: both sides in every lane
 //
-// Every lane computes both sides and keeps one result. The kernel has no divergent branch. All 32
-// lanes are active, so active_lanes_per_instruction is 32, which includes the computation of
-// discarded results. It executes as many warp_instructions as split_in_warp, even if all lanes of a
-// warp agree. Compilers emit this code for sides of a few instructions, because it avoids the
-// branch.
+// Every lane computes both sides and keeps one result, so the kernel has no divergent branch. All
+// 32 lanes are active, so active_lanes_per_instruction is 32, which includes the computation of
+// discarded results. warp_instructions is as high as in split_in_warp, even if all lanes of a warp
+// agree. Compilers emit this code for sides of a few instructions, because it avoids the branch.
 // held: active_lanes_per_instruction = 32
 
 __global__ void __launch_bounds__(kBlock)
@@ -289,8 +282,7 @@ struct SortedSides {
   __host__ __device__ bool operator()(std::int64_t i) const { return i < p.a_of_n(); }
 };
 
-// Element i of the random order is element order(i) of the sorted one, with its x and its side: the
-// sorted data are generated first and then shuffled.
+// Element i of the random order is element order(i) of the sorted order.
 struct RandomSides {
   SortedSides sorted;
   Permutation order;
@@ -346,7 +338,6 @@ struct Reference {
   }
 };
 
-/// One reference per output, in the order of declaration.
 std::vector<Reference> references(const Problem& p, const Data& d) {
   return {{p.cost, d.x, d.sides_uniform},
           {p.cost, d.x, d.sides_in_warp},

@@ -2,14 +2,14 @@
 // random indices.
 //
 // The question: what does indirection cost, and which part of this cost is due to random order? An
-// indirect load reads 4 bytes of index per value, and the second load must wait for the first. This
-// is the only cost if indices are sequential. Indices in different sectors waste the rest of each
-// sector. Indices in random order also miss open DRAM rows and exceed the reach of the TLBs.
+// indirect load reads 4 bytes of index per value, and the load of the value must wait for the
+// index. Indices in different sectors waste the rest of each sector, and in random order they also
+// miss open DRAM rows and exceed the reach of the TLBs.
 //
-// The table has 8 floats, one sector, per value, and no two indices share a sector. A random gather
-// from a table far larger than L2 behaves the same, because L2 evicts a sector before another of
-// its values is loaded. With one value per sector this is true at every size, so the number of
-// moved bytes is known exactly.
+// The table has one sector of 8 floats per value, and no two indices share a sector. A random
+// gather from a table far larger than L2 behaves the same, because L2 evicts a sector before
+// another of its values is loaded. With one value per sector, the number of moved bytes is known
+// exactly.
 #include "device/l2_cache.hpp"
 #include "kernels/common/family.cuh"
 #include "kernels/common/permutation.cuh"
@@ -20,22 +20,22 @@ constexpr int kBlock = 256;
 constexpr int kLoads = 4;
 constexpr int kTile = kBlock * kLoads;
 constexpr std::int64_t kSectorFloats = kSectorBytes / static_cast<std::int64_t>(sizeof(float));
-/// The last index of the largest table, 2^28 sectors of 8 floats, is the largest int32.
+/// 2^28 sectors of 8 floats: the last index of this table is the largest int32.
 constexpr std::int64_t kMaxValues = std::int64_t{1} << 28;
 
 struct Problem {
   std::int64_t n;
 };
 
-// With its own index, each table yields the values of `packed` in order.
+// table[index[i]] is value i of `packed`, for each table and its index.
 struct Data {
-  float* packed;                ///< n
-  float* ordered_table;         ///< 8 × n: value i in sector i
-  float* shuffled_table;        ///< 8 × n: value i in a random sector
-  std::int32_t* packed_index;   ///< n: 0, 1, 2, …
-  std::int32_t* ordered_index;  ///< n: one element of each sector, sectors in order
-  std::int32_t* random_index;   ///< n: one element of each sector, sectors in random order
-  float* out;                   ///< n
+  float* packed;                ///< n elements
+  float* ordered_table;         ///< 8 × n elements: value i in sector i
+  float* shuffled_table;        ///< 8 × n elements: value i in a random sector
+  std::int32_t* packed_index;   ///< n indices: 0, 1, 2, …
+  std::int32_t* ordered_index;  ///< n indices: one per sector, sectors in order
+  std::int32_t* random_index;   ///< n indices: one per sector, sectors in random order
+  float* out;                   ///< n elements
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -43,7 +43,7 @@ using Variant = Family::Variant;
 
 // ---- the kernel of all variants
 
-// Each thread has four index loads in flight, then four value loads, which wait for the indices.
+// Each thread has four index loads in flight, and then four value loads.
 __global__ void __launch_bounds__(kBlock)
     gather_kernel(const float* table, const std::int32_t* index, float* out, std::int64_t n) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// `table` and `index` are the inputs that a variant reads. `stride` is 1 if values share sectors,
-// and the number of floats per sector if each value has its own.
+// `stride` is 1 if values share sectors, and the number of floats per sector if each value has its
+// own sector.
 Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
                std::int64_t stride) {
   Variant v(std::move(id));
@@ -84,7 +84,7 @@ Variant gather(std::string id, float* Data::*table, std::int32_t* Data::*index,
 
 // ---- gather_sequential: sequential indices
 //
-// With indices 0, 1, 2, … the addresses are those of a plain copy, but loaded from memory. The cost
+// With indices 0, 1, 2, … the addresses are the same as in a copy, but loaded from memory. The cost
 // is 4 bytes of index per value and a second latency, which other warps hide. Each of the two loads
 // touches 4 sectors per request.
 // held: global_load_sectors_per_request = 4
@@ -94,15 +94,15 @@ Variant gather_sequential() {
   return v;
 }
 
-// Problems whose table is larger than any L2.
+// True if the table is larger than any L2.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 23);
 
 // ---- gather_strided: ascending indices, one value per sector
 //
 // Indices ascend by one sector: neighbouring lanes load 4 bytes from neighbouring sectors. This
-// isolates the cost of the unused parts of sectors: the values move 32 / 4 = 8 times their bytes,
-// as in read_strided of coalescing at stride 8. A request for values touches 32 sectors and a
-// request for indices 4: global_load_sectors_per_request is (32 + 4) / 2 = 18.
+// isolates the cost of the unused parts of sectors: the loads move 32 / 4 = 8 times the values'
+// bytes, as in read_strided of coalescing at stride 8. A request for values touches 32 sectors and
+// a request for indices 4: global_load_sectors_per_request is (32 + 4) / 2 = 18.
 // held: global_load_sectors_per_request = 18
 
 Variant gather_strided() {
@@ -114,11 +114,10 @@ Variant gather_strided() {
 
 // ---- gather_random: random indices, one value per sector
 //
-// Each sector is loaded once, as in gather_strided, but in random order. This isolates the cost of
-// the order: the minimum number of bytes that DRAM must move is equal. Neighbouring sectors are no
-// longer requested together, so each one opens a DRAM row, fetches of 64 bytes waste one sector,
-// and TLBs miss. The wasted sectors increase dram_read_bytes; the other two effects only increase
-// the time.
+// Each sector is loaded once, as in gather_strided, but in random order. The minimum number of
+// bytes that DRAM must move is equal, so the difference is the cost of the order. Each sector opens
+// a DRAM row, fetches of 64 bytes waste one sector, and TLBs miss. The wasted sectors increase
+// dram_read_bytes; the other two effects only increase the time.
 
 Variant gather_random() {
   return gather("gather_random", &Data::shuffled_table, &Data::random_index, kSectorFloats)
@@ -154,7 +153,7 @@ struct InOrder {
   __host__ __device__ std::int64_t inverse(std::int64_t sector) const { return sector; }
 };
 
-// A table whose sectors store one value each, in this order, and random numbers elsewhere.
+// A table with one value per sector, in this order, and random numbers elsewhere.
 template <class Order>
 struct Table {
   Order order;
@@ -206,9 +205,8 @@ Family declare() {
       .input("ordered_index", &Data::ordered_index, values)
       .input("random_index", &Data::random_index, values)
       .output("out", &Data::out, values);
-  // The sequential gather reads an index and a value and writes a value, of 4 bytes each. The
-  // random gather also reads the index and writes the value, but fetches each value from its own
-  // line.
+  // A sequential gather moves 12 bytes per value. A random gather also moves 8 of these, the index
+  // and the result (2/3 of 12), but fetches the value from its own sector.
   f.ceilings = {
       CeilingRows::rate("dram_random", {"gather_random"}, Mode::cold, "param.n")
           .times([](const DeviceSpec& d) { return static_cast<double>(l2_fetch_bytes(d)); })

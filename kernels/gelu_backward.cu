@@ -1,11 +1,9 @@
 // gelu_backward: dx = dy·gelu'(x) and the sums of its columns, in two kernels and in one.
 //
-// The question: what does it cost to store a gradient before its columns are summed? A layer's
-// product is followed by a bias and an activation. In the backward pass, the gradient is multiplied
-// by the activation's slope, and its column sums are the bias's gradient. One kernel for each of
-// these steps makes 4 passes over the matrix: dy and x in, dx out, dx in. A kernel that sums the
-// elements while they are in registers makes 3. The elementwise kernel then has the structure of a
-// column sum: a tile of columns per block, partial sums, and a second small kernel.
+// The question: what does it cost to store a gradient before its columns are summed? In the
+// backward pass of a layer, the gradient is multiplied by the activation's slope, and the column
+// sums of the product are the bias's gradient. Two kernels make 4 passes over the matrix: dy and x
+// in, dx out, dx in. One kernel that sums elements while they are in registers makes 3.
 #include "kernels/common/column_sums.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/gelu_slope.cuh"
@@ -15,7 +13,7 @@ namespace gpuexp::gelu_backward {
 struct Problem {
   std::int64_t rows;
   std::int64_t columns;
-  DataType dtype;  // fp32 or bf16, of matrices; arithmetic and sums are in fp32
+  DataType dtype;  // type of matrices, fp32 or bf16; arithmetic and sums are in fp32
 };
 
 // Matrices are row-major without padding.
@@ -26,15 +24,15 @@ struct Data {
   float* dbias;  // column sums of dx
 };
 
-// Computes and stores the gradients of kCount elements, starting at index i.
+// Computes and stores elements [i, i + kCount) of dx.
 template <int kCount, class T>
 __device__ void gelu_gradients(const T* dy, const T* x, T* dx, std::int64_t i);
 
 // ---- two_kernels: the gradient, then its column sums
 //
-// One kernel loads dy and x and stores dx. A second one, vectors of the family backward, loads dx
-// again and sums its columns in a fixed order: 4 passes over the matrix. In bf16 it sums rounded
-// terms.
+// One kernel loads dy and x and stores dx. A second kernel, vectors of the family backward, loads
+// dx again and sums its columns in a fixed order: 4 passes over the matrix. In bf16, the terms of
+// the sums are rounded.
 
 constexpr int kBlock = 256;
 template <class T>
@@ -54,7 +52,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-// Terms of the column sums: gradients, which `finish` also stores.
+// Terms of the column sums: elements of dx, which `finish` also stores.
 template <class T>
 struct GeluTerms {
   using Element = T;
@@ -98,7 +96,6 @@ std::int64_t bytes(const Problem& p) {
   return elements(p) * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-// Calls `make` with the matrices in their type and returns its result.
 template <class Make>
 auto with_matrices(const Problem& p, const Data& d, Make make) {
   return of_float_type(p.dtype, [&](auto zero) {
@@ -155,9 +152,9 @@ constexpr auto beyond_caches = at_least(bytes, 1 << 28);
 // ---- one_kernel: column sums from registers
 //
 // One kernel reads dy and x and writes dx: 3 passes. The summing kernel computes and stores each
-// gradient, and adds it to its column's sum. dram_read_bytes falls from three passes to two, and in
-// bf16 the terms of the sums are not rounded. It costs registers: a lane holds two rows of both
-// matrices and its sums.
+// element of dx, and adds it to its column's sum. dram_read_bytes falls from three passes to two,
+// and in bf16 the terms of the sums are not rounded. The cost is registers: a lane holds two rows
+// of dy and x and its sums.
 
 Variant one_kernel() {
   Variant v = variant("one_kernel", "two_kernels", 3,
@@ -184,7 +181,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-// Reference of dx, or of a column's sum.
+// Reference of dx or, if is_sum, of the column sums.
 template <class T>
 struct Reference {
   bool is_sum;

@@ -1,17 +1,16 @@
 // hierarchy: latency of a load, by the memory that holds its data and the size of the working set.
 //
-// The question: how large is each memory that serves a load, and what is its latency? A chain of
-// loads over a working set of `bytes` answers both: each load needs the address that the previous
-// one returned. While the set fits in a memory, each step has the latency of that memory. Beyond
-// its capacity, some steps access the next memory and the mean latency rises: a knee.
+// The question: how large is each memory that serves a load, and what is its latency? In a chain,
+// each load needs the address that the previous load returned. If the chain's working set of
+// `bytes` exceeds the capacity of a memory, some steps access the next memory, and the mean latency
+// rises.
 //
-// Consecutive nodes in memory are `stride` bytes apart. The order is random over the whole set, so
-// that no prefetcher, cache set or open DRAM row can predict the next step. With a stride of one
-// page, a few nodes touch many pages: L2 then holds all nodes, and the time of a step beyond the
-// latency of L2 is the translation of its address.
+// Nodes are `stride` bytes apart. The chain visits them in random order, so that no prefetcher,
+// cache set or open DRAM row can predict the next step. With a stride of one page, L2 holds all
+// nodes, and the time of a step beyond L2's latency is the translation of its address.
 //
-// The kernel itself reads the clock around `steps` steps. Before these, all SMs touch the whole
-// set, so that L2 holds as much of it as it can, and a lap of at most 4096 nodes fills L1.
+// The kernel reads the clock around `steps` steps. Before these steps, all SMs touch the whole set
+// to fill L2, and untimed steps over at most 4096 nodes fill L1.
 #include "kernels/common/chase.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
@@ -54,8 +53,8 @@ struct Order {
 struct Task {
   std::uint64_t* chain;
   std::int64_t stride;
-  std::int64_t first;  // node
-  int untimed;         // steps
+  std::int64_t first;  // node at which the walk starts
+  int untimed;         // steps before the clock is read
   int steps;
   std::uint32_t* arrived;
   Clocks* clocks;
@@ -68,8 +67,8 @@ __device__ void leave(const Task& t, std::uint32_t node, const Clocks& clocks) {
 
 // ---- shared: dependent loads from shared memory
 //
-// LDS loads from memory that the program fills itself: it has no tags, needs no address translation
-// and cannot miss. The working set is limited to the shared memory that one block can have.
+// LDS loads from memory that the program fills itself: shared memory has no tags, needs no address
+// translation and cannot miss. The working set is limited to the shared memory of one block.
 
 extern __shared__ unsigned shared_nodes[];
 
@@ -89,13 +88,13 @@ __global__ void __launch_bounds__(kWarp) shared_kernel(Order order, Task t) {
 
 // ---- how walks are launched
 
-// One lap over more nodes than any L1 has lines.
+// One lap, up to more nodes than any L1 has lines.
 constexpr std::int64_t kMaxUntimed = 4096;
 std::int64_t untimed_steps(const Problem& p) {
   return std::min(Order(p).nodes(), kMaxUntimed);
 }
 
-/// Useful bytes: one word per visited node, and one word per lane.
+/// Useful bytes: one 8-byte word per visited node, and one 4-byte word per lane.
 Work work(const Problem& p) {
   constexpr std::int64_t kWord = sizeof(std::uint64_t);
   const std::int64_t nodes = std::min<std::int64_t>(Order(p).nodes(), p.steps);
@@ -147,12 +146,12 @@ Variant shared() {
 // ---- distributed_shared: dependent loads from other SMs of the cluster
 //
 // The nodes are distributed round-robin over the shared memory of the seven other blocks of a
-// cluster of eight, and loads reach them through the network between the SMs of the cluster. The
-// latency is between that of L1 and L2. The capacity is the shared memory of seven blocks.
+// cluster of eight, and loads reach them through the network between the cluster's SMs. The latency
+// is between the latencies of L1 and L2. The capacity is the shared memory of seven blocks.
 
 constexpr int kOthers = kMaxClusterBlocks - 1;
 
-// Node i is in block 1 + i % kOthers, with its own number next to the address of the next node.
+// Node i is in block 1 + i % kOthers: the address of the next node, and then the node's number i.
 __global__ void __launch_bounds__(kWarp) distributed_shared_kernel(Order order, Task t) {
   constexpr unsigned kWord = sizeof(unsigned);
   const auto begin = static_cast<unsigned>(__cvta_generic_to_shared(shared_nodes));
@@ -197,7 +196,7 @@ Variant distributed_shared() {
 
 // ---- global, past_l1: chains in global memory
 
-// All SMs touch the first sector of each node, so that L2 holds as many of them as it can.
+// Touches the first sector of each node, so that L2 holds as many nodes as it can.
 __global__ void touch_kernel(const std::uint64_t* chain, std::int64_t nodes, std::int64_t stride) {
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < nodes;
@@ -230,7 +229,7 @@ Variant global_walk(std::string id) {
                  });
 }
 
-// Problems whose nodes fit in the smallest L1, and whose walk is most of the launch.
+// True if the nodes fit in the smallest L1 and the walk is most of the launch.
 bool walks_in_l1(const Problem& p) {
   constexpr std::int64_t kBytes = 16 * 1024;
   constexpr int kSteps = 4096;
@@ -239,9 +238,8 @@ bool walks_in_l1(const Problem& p) {
 
 // ---- global: dependent loads through L1
 //
-// LDG, the default load: it hits L1 while the set fits there, then L2, then DRAM. L1 is indexed by
-// virtual addresses, so a hit needs no translation. Addresses are translated on the way from L1 to
-// L2.
+// LDG, the default load, hits L1 while the set fits there, then L2, then DRAM. L1 is indexed by
+// virtual addresses, so a hit needs no translation. Addresses are translated between L1 and L2.
 
 Variant global() {
   return global_walk<DefaultLoad>("global").against(
@@ -264,13 +262,14 @@ Variant past_l1() {
 // tex1Dfetch (TLD) fetches from a texture object in linear memory. The texture pipe looks up the
 // same L1 as LDG. Before the lookup, the texture unit loads the texture's descriptor through a
 // cache, computes an address from the index and checks it against the bounds. After the lookup, the
-// data pass through the stages for conversion and filtering. step_cycles therefore increases by
-// about the same amount at every level, and global_load_requests decreases to the loads that touch
-// the set. A chase needs none of the features that this pays for: formats, 2D and 3D coordinates,
+// data pass the stages for conversion and filtering. step_cycles therefore increases by about the
+// same amount at every level, and global_load_requests decreases to the loads that touch the set. A
+// chase uses none of the features that cost this time: formats, 2D and 3D coordinates,
 // interpolation and border handling.
 
 constexpr std::int64_t kTexelBytes = sizeof(unsigned);
-constexpr std::int64_t kLinkTexel = 2 * sizeof(std::uint64_t) / kTexelBytes;  // a node's third word
+// index of the node's third word
+constexpr std::int64_t kLinkTexel = 2 * sizeof(std::uint64_t) / kTexelBytes;
 
 __global__ void __launch_bounds__(kWarp) texture_kernel(cudaTextureObject_t chain, Task t) {
   const auto node_texels = static_cast<unsigned>(t.stride / kTexelBytes);
@@ -303,8 +302,8 @@ Variant texture() {
 //
 // The kernel measures the latency from one SM to each line of L2. It loads each node several times
 // in a row, by dependent loads, and stores a latency per node. The slices of L2 are in two
-// partitions, and each address belongs to one of them: near_cycles is the 10th percentile over the
-// nodes, far_cycles the 90th.
+// partitions, and each address belongs to one partition: near_cycles is the 10th percentile over
+// the nodes, far_cycles the 90th.
 
 constexpr int kStepsPerLine = 8;
 
@@ -323,7 +322,7 @@ __global__ void __launch_bounds__(kWarp) line_kernel(Visits v) {
 #pragma unroll 1
   for (std::int64_t visit = 0; visit < v.visits; ++visit) {
     at = begin + visit % v.nodes * v.stride;
-    // The clock is read once when this load is in flight, and again when the last load is.
+    // Both reads of the clock follow a load that is still in flight.
     LoadCg::step(at);
     const long long start = clock64();
 #pragma unroll
@@ -404,7 +403,7 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t) {
 
 // ---- the plain reference
 
-/// The node that each lane of a walk, or of l2_by_line, ends at.
+/// The node at which each lane ends.
 struct Expected {
   std::int64_t node;
   __host__ __device__ ReferenceElement operator()(std::int64_t) const {

@@ -1,9 +1,8 @@
 // histogram: counts how often each value occurs among n samples.
 //
-// The question: which memory should hold the counters? The lower bound on time is loading the
-// samples, bytes over bandwidth. But each sample also increments a counter that any thread may
-// need, with an atomic addition. Equal samples conflict most, and in data that follows Zipf's law a
-// few values make up most of it.
+// The question: which memory should hold the counters? Each sample increments a counter that any
+// thread may need, with an atomic addition. Equal samples conflict, and in data that follows Zipf's
+// law a few values make up most samples.
 #include <algorithm>
 #include <vector>
 
@@ -42,10 +41,9 @@ constexpr int kBlock = 1024;
 // ---- global_atomics: one thread per sample, counters in global memory
 //
 // Each thread adds its sample to a counter with a reduction (RED), which returns no value, so no
-// thread waits for it. A warp sends one load request and one reduction request for 32 samples, and
-// the lanes of the reduction access sectors of different bins. Each L2 slice adds to one sector at
-// a time. A counter that many lanes of the GPU increment at once, such as the most frequent bin, is
-// in one slice.
+// thread waits for the addition. A warp sends one load request and one reduction request for 32
+// samples, and the reduction touches the sectors of up to 32 bins. Each L2 slice adds to one sector
+// at a time. The most frequent bin, which many lanes of the GPU increment at once, is in one slice.
 
 constexpr int kPlainBlock = 256;
 
@@ -77,7 +75,6 @@ Work work(const Problem& p) {
   return streaming_work<char>(bytes, counters, {{Pipe::int32, static_cast<double>(p.n)}});
 }
 
-// The steps of a launch: clear the counters, then start the kernel.
 template <class T>
 Steps counting(void (*kernel)(Samples<T>, std::uint32_t*), Shape s, const Problem& p,
                const Data& d) {
@@ -105,16 +102,16 @@ Variant global_atomics() {
 // ---- vector_loads: 16-byte loads
 //
 // A thread loads 16 samples (uint16: 8) with one 16-byte load: global_load_requests decreases to a
-// sixteenth (uint16: an eighth). It iterates in a grid-stride loop over as many blocks as are
-// resident. Each of an SM's 2048 threads has two loads in flight, 32 bytes, where it had one
-// sample. global_reduction_requests is unchanged, and so is the time if L2 atomics are the limit.
+// sixteenth (uint16: an eighth). Resident blocks iterate in a grid-stride loop. Each of an SM's
+// 2048 threads has two loads in flight, 32 bytes, where a thread of global_atomics has one sample.
+// global_reduction_requests is unchanged, and so is the time if L2 atomics are the limit.
 // held: global_load_requests = 1/16 × global_atomics
 // held: global_load_requests = 1/8 × global_atomics at dtype=uint16
 
 template <class T>
 constexpr int kWidth = static_cast<int>(sizeof(uint4) / sizeof(T));
 
-// Calls add(sample, lanes) for each sample of a 16-byte vector.
+// Calls add(sample, lanes) for each sample of a vector.
 template <class T, class Add>
 __device__ __forceinline__ void for_samples(uint4 vector, unsigned lanes, const Add& add) {
   const unsigned words[] = {vector.x, vector.y, vector.z, vector.w};
@@ -123,7 +120,7 @@ __device__ __forceinline__ void for_samples(uint4 vector, unsigned lanes, const 
     if constexpr (sizeof(T) == 1) {
 #pragma unroll
       for (unsigned byte = 0; byte < 4; ++byte)
-        add(__byte_perm(word, 0, 0x4440 + byte), lanes);  // its other bytes are 0
+        add(__byte_perm(word, 0, 0x4440 + byte), lanes);  // the upper three bytes are 0
     } else {
       add(__byte_perm(word, 0, 0x4410), lanes);
       add(__byte_perm(word, 0, 0x4432), lanes);
@@ -163,7 +160,7 @@ __global__ void __launch_bounds__(kBlock) vector_kernel(Samples<T> samples, std:
   for_all_samples(samples, [&](unsigned sample, unsigned) { atomicAdd(counts + sample, 1u); });
 }
 
-// Resident blocks, or fewer if some threads would have no vector.
+// As many blocks as are resident, or fewer if some threads would have no vector.
 Shape resident_shape(const Problem& p, const DeviceSpec& device, int blocks_per_sm) {
   const std::int64_t bytes = p.n * static_cast<std::int64_t>(size_of(p.dtype));
   return shape_of_blocks(std::min(std::int64_t{device.sm_count} * blocks_per_sm,
@@ -191,9 +188,10 @@ Variant vector_loads() {
 // ---- match_aggregated: one addition per distinct sample of a warp
 //
 // __match_any_sync returns to each lane the mask of lanes with the same sample, and the lowest of
-// them adds their number to the counter. L2 receives one addition per distinct sample of a warp,
-// far fewer if the data is skewed. If samples are uniform, hardly any lanes agree, and the matching
-// only adds instructions: warp_instructions increases. global_load_requests is unchanged.
+// these lanes adds their number to the counter. L2 receives one addition per distinct sample of a
+// warp, far fewer than one per sample if the data is skewed. If samples are uniform, hardly any
+// lanes agree, and the matching only adds instructions: warp_instructions increases.
+// global_load_requests is unchanged.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) match_kernel(Samples<T> samples, std::uint32_t* counts) {
@@ -240,7 +238,6 @@ __global__ void __launch_bounds__(kBlock) shared_kernel(Bytes samples, std::uint
     atomicAdd(counts + threadIdx.x, of_block[threadIdx.x]);
 }
 
-// The reason why variants with 4-byte counters in shared memory do not support uint16.
 std::optional<std::string> needs_few_bins(const Problem& p, const DeviceSpec&) {
   if (is_uint8(p)) return std::nullopt;
   return "needs dtype = uint8: 65536 counters of 4 bytes are more than a block's shared memory";
@@ -264,10 +261,10 @@ Variant shared_atomics() {
 // ---- lane_copies: one copy of the counters per lane
 //
 // A block has 32 copies of the counters, one per lane, each in the lane's own bank: counter b of
-// lane l is word 32·b + l. No two lanes of a warp access the same bank, for any samples,
-// so an addition takes one wavefront: shared_atomic_wavefronts decreases to a third. Uniform and
-// skewed data take the same time. global_load_requests is unchanged. The cost is 32 KB per block,
-// and 32 words per counter to sum at the end with redux.sync.
+// lane l is word 32·b + l. No two lanes of a warp access the same bank, so an addition takes one
+// wavefront: shared_atomic_wavefronts decreases to a third. Uniform and skewed data take the same
+// time. global_load_requests is unchanged. The cost is 32 KB per block, and 32 words per counter to
+// sum at the end with redux.sync.
 // held: shared_atomic_wavefronts = 1/3 × shared_atomics within 10 %
 
 __global__ void __launch_bounds__(kBlock) lane_kernel(Bytes samples, std::uint32_t* counts) {
@@ -300,9 +297,9 @@ Variant lane_copies() {
 //
 // Each block counts in shared memory. The counters of bin b and bin b + 32768 share a word, so all
 // counters use 128 KB: one block per SM. An addition returns the old word (ATOMS). If it increases
-// a counter to 32768, its thread subtracts 32768 and adds it to global memory. Nearly all global
-// reductions add the final 65536 counters of a block, so global_reduction_requests decreases by the
-// samples per block over 65536. global_load_requests is unchanged.
+// a counter to 32768, its thread moves these 32768 to the counter in global memory. Nearly all
+// global reductions add the final 65536 counters of a block, so global_reduction_requests decreases
+// by the samples per block over 65536. global_load_requests is unchanged.
 
 using Halves = Samples<std::uint16_t>;
 
@@ -312,10 +309,10 @@ constexpr int kRoundVectors = 4;  // per thread
 static_assert(kRoundVectors * kWidth<std::uint16_t> * kBlock <= kHalfLimit,
               "a counter could carry into its neighbour");
 
-// Counts samples; all additions are in flight before the first result is used. No counter exceeds
-// 65535, which would carry into its neighbour: between two barriers a block adds 32·1024 = 32768
-// samples, and a counter below 32768 before them stays below 65536. It reaches 32768 at most once,
-// and the thread that sees this subtracts 32768 before the barrier.
+// Counts samples; all additions are in flight before the first result is used. A counter above
+// 65535 would carry into its neighbour. Between two barriers a block adds at most 32·1024 = 32768
+// samples, so a counter below 32768 stays below 65536, and the thread whose addition reaches 32768
+// subtracts 32768 before the second barrier.
 template <int kCount>
 __device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* counts,
                                            const unsigned (&samples)[kCount]) {
@@ -339,8 +336,8 @@ __device__ __forceinline__ void add_halves(std::uint32_t* words, std::uint32_t* 
   }
 }
 
-// Loads this thread's vectors of a round, up to the last vector. The kernel loads those of the next
-// round before a round's additions: no other block on the SM could hide the latency.
+// Loads this thread's vectors of a round. The kernel calls this before the additions of the
+// previous round: no other block on the SM could hide the latency.
 __device__ __forceinline__ void load_round(const Halves& samples, std::int64_t round,
                                            uint4 (&vectors)[kRoundVectors]) {
 #pragma unroll
@@ -383,7 +380,7 @@ __global__ void __launch_bounds__(kBlock, 1) half_kernel(Halves samples, std::ui
   if (blockIdx.x == 0 && last < samples.n) add_halves(words, counts, {samples.at[last]});
   __syncthreads();
 
-  // Blocks start at different counters, so that their additions in L2 go to different addresses.
+  // Blocks start at different counters, so their additions go to different addresses in L2.
   for (int i = threadIdx.x; i < kHalfWords; i += kBlock) {
     const unsigned at = (i + blockIdx.x * kBlock) % kHalfWords;
     const unsigned word = words[at];
@@ -414,9 +411,9 @@ Variant half_counters() {
 
 // ---- cub
 //
-// cub::DeviceHistogram::HistogramEven with a bin per value, the library baseline. Up to 256 bins,
-// each block counts in one copy in shared memory. With more bins, each block counts in a copy in
-// global memory, which must stay in L2.
+// cub::DeviceHistogram::HistogramEven with a bin per value, the library baseline. With at most 256
+// bins, each block counts in shared memory, otherwise in its own copy in global memory, which must
+// stay in L2.
 
 Variant vendor_cub() {
   Variant v = variant("cub", "vector_loads", {});
