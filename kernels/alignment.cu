@@ -1,15 +1,12 @@
 // alignment: products of contiguous square matrices at sizes with different power-of-two divisors.
 //
-// The question: what does the alignment of a contiguous leading dimension cost? Row r of an n×n
-// matrix in bf16 starts at byte 2·n·r, so all rows start at multiples of 16 bytes only if n is a
-// multiple of 8. A load or store accesses at most 16 bytes per lane, at an address that is a
+// The question: what does the alignment of a contiguous leading dimension cost? Rows of 2·n bytes
+// all start at multiples of 16 bytes only if n is a multiple of 8. An access must start at a
 // multiple of its width: each missing factor of two in n doubles the instructions per byte.
-// Asynchronous copies are at least 4 bytes wide. At odd n, every other row starts at no multiple of
-// 4 bytes, and its elements pass through registers.
 //
-// Two experiments sweep n. From 2041 to 2048 every product has 16×16 tiles of 128×128 and the same
-// number of steps over K, so only the alignment differs. Over all n, the plot of cuBLAS coloured by
-// divisor_pow2 also shows tiles, waves and cuBLAS's choices of kernels.
+// Two experiments sweep n. From 2041 to 2048 all products have the same number of tiles and of
+// steps over K, so only the alignment differs. Over all n, tiles, waves and cuBLAS's choices of
+// kernels differ, too.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"

@@ -1,9 +1,7 @@
 // argmax: the maximum of n numbers, and the lowest index at which it occurs.
 //
 // The question: how much more time does argmax need than max? The maximum takes one instruction per
-// number (FMNMX). An index doubles the registers of a candidate, and a thread must compare the
-// values and select both registers. 16-bit numbers reach the limit of issue slots before 32-bit
-// numbers, because they are half the bytes.
+// number (FMNMX). With the index, a thread compares the values and selects two registers.
 #include <cmath>
 #include <vector>
 
@@ -64,8 +62,8 @@ struct Partials {
 //
 // Each thread computes the maximum of its numbers with one instruction per number. The lanes of a
 // warp reduce their values in five shuffle steps, and the warps of a block through shared memory.
-// The last block to finish reduces the per-block values. All this is one kernel, and a memset
-// clears its counter of finished blocks before each launch.
+// The last block to finish reduces the per-block values. A memset clears its counter before each
+// launch.
 
 // Reduces `own` over all threads of the grid. Returns true only in thread 0 of the last block to
 // finish; there `own` is the result.
@@ -347,10 +345,10 @@ Variant argmax_pairs() {
 // ---- argmax_redux: two redux.sync instructions per warp
 //
 // One redux.sync computes the largest value in the warp, and a second one the lowest index among
+// One redux.sync computes the largest value in the warp, and a second one the lowest index among
 // the lanes with this value. argmax_pairs takes five steps, each with two shuffles and a 64-bit
-// comparison. For small arrays warp_instructions decreases; for large arrays the reduction within
-// warps is a small part of the work. dram_read_bytes is unchanged. redux.sync needs compute
-// capability 8.0.
+// comparison. For small arrays warp_instructions decreases; for large arrays the change is small.
+// dram_read_bytes is unchanged. redux.sync needs compute capability 8.0.
 
 Variant argmax_redux() {
   return argmax_variant<ByRedux>("argmax_redux", "argmax_pairs",
@@ -364,8 +362,8 @@ Variant argmax_redux() {
 // remembers the batch in which its maximum last increased. At the end, each thread whose maximum
 // equals its block's maximum, usually one thread, loads its batch again and searches for the index:
 // warp_instructions decreases to nearly that of max_shuffles. The cost is one batch of loads per
-// block, for which the block's other threads wait. If many threads have the maximum, as is common
-// with 16-bit numbers, each of them loads a batch.
+// block, for which the other threads wait. If many threads have the maximum, as with 16-bit
+// numbers, each of them loads a batch.
 
 struct LargestOfBatches {
   float value = -INFINITY;

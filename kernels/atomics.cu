@@ -1,8 +1,7 @@
 // atomics: n values are added to k sums; any thread may add to any sum.
 //
 // The question: how does the time depend on the number of atomic additions that reach L2? Most
-// variants first sum values within a warp or a block, with shuffles, redux.sync, registers or
-// shared memory, and send fewer additions to L2 than one per value.
+// variants sum values within a warp or a block first.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -152,8 +151,8 @@ Variant global() {
 //
 // The thread uses the old value of the sum, here to check for overflow. The addition therefore
 // compiles to ATOMG instead of REDG: global_reduction_requests becomes global_atomic_requests. Each
-// addition takes a round trip to L2, which returns 4 bytes per lane, and warps wait for the result
-// (stalled_long_scoreboard). L2 performs the same number of additions.
+// addition takes a round trip to L2, which returns 4 bytes per lane, and warps wait for it
+// (stalled_long_scoreboard).
 
 __global__ void __launch_bounds__(kBlock) returning_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -226,7 +225,7 @@ Variant warp_first() {
 // One redux.sync instruction (compute capability 8.0) sums the integers of a warp. It replaces five
 // shuffles and five additions of warp_first: warp_instructions decreases, and
 // global_reduction_requests is unchanged. nvcc also generates redux.sync for an atomicAdd whose
-// address is the same in all lanes at compile time, which global's is not.
+// address it knows to be uniform, unlike global's.
 
 __global__ void __launch_bounds__(kBlock) redux_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {
@@ -317,9 +316,9 @@ Variant shared_first() {
 //
 // The kernel sends the same requests as global, with REDG.F32 instead of REDG:
 // global_reduction_requests and global_load_requests are unchanged. The order of the additions, and
-// so the rounding of each sum, depends on the schedulers and L2: results of two launches differ
-// bitwise. The error bound grows with the number of values per sum. Above 2^20 values per sum the
-// bound is too large to verify a result, and the variant is skipped.
+// so the rounding of each sum, differs between launches. The error bound grows with the number of
+// values per sum. Above 2^20 values per sum it is too large to verify a result, and the variant is
+// skipped.
 
 __global__ void __launch_bounds__(kBlock) float_kernel(Values v, float* sums) {
   for_tile(v, [&](std::uint32_t x) {

@@ -1,12 +1,9 @@
 // attention: O = softmax(Q·Kᵀ)·V, head by head.
 //
-// The question: what does it cost to store the scores? Each pair of a query and a key has a score:
-// 8192 queries, 8192 keys and 16 heads have 2 GiB of 16-bit scores. The first product writes them
-// to DRAM and the second reads them; a mask and dropout each read and write them once more. With an
-// online softmax (see softmax), a block iterates over tiles of keys. It keeps each query's maximum,
-// sum and unnormalized output in registers, and no score leaves the SM (Dao, Fu, Ermon, Rudra, Ré,
-// "FlashAttention", 2022). The time then depends on the two products on tensor cores, and on the
-// exponentials, maxima and masks between them.
+// The question: what does it cost to store the scores? 8192 queries, 8192 keys and 16 heads have 2
+// GiB of 16-bit scores. With an online softmax (see softmax), a block iterates over tiles of keys
+// and keeps each query's maximum, sum and unnormalized output in registers, so no score leaves the
+// SM (Dao, Fu, Ermon, Rudra, Ré, "FlashAttention", 2022).
 #include <algorithm>
 #include <cmath>
 
@@ -21,11 +18,10 @@ namespace gpuexp::attention {
 
 // ---- materialized: the score matrix in memory, one kernel per operation
 //
-// Each operation is a kernel, as in a framework without a fused kernel. One product stores the
-// scores S = Q·Kᵀ, softmax loads and stores S in place, and a second product loads S. A mask adds
-// one load and one store of S, and dropout another load and store. If S exceeds L2, dram_read_bytes
-// and dram_write_bytes are these loads and stores, two of each without a mask and dropout. They
-// grow with queries times keys.
+// Each operation is a kernel. One product stores the scores S = Q·Kᵀ, softmax loads and stores S in
+// place, and a second product loads S. A mask adds one load and one store of S, and dropout another
+// load and store. If S exceeds L2, dram_read_bytes and dram_write_bytes are these loads and stores,
+// two of each without a mask and dropout. They grow with queries times keys.
 
 constexpr int kScoreKeys = 64;
 
@@ -478,8 +474,7 @@ Variant async_tiles() {
 // async_tiles rescales its output accumulators (head_dim fp32 registers per thread) whenever a row
 // maximum grows. This variant rescales only if a score exceeds the stored maximum by more than 8
 // powers of two, as FlashAttention-4 does: fma_instructions decreases. Weights of up to 2^8 keep
-// their precision in 16 bits and in fp32, and normalization cancels the common factor. The branch
-// is warp-uniform, so lanes do not diverge.
+// their precision, and normalization cancels the common factor. The branch is warp-uniform.
 
 constexpr float kSlack = 8.0f;
 

@@ -2,12 +2,10 @@
 //
 // The question: is it faster to store P for the backward pass, or to recompute it? The gradients
 // take four products if P = softmax(S) is stored. Otherwise a fifth product recomputes S = Q·Kᵀ,
-// and P = e^(S - L), where L is one number per row that the forward pass stores. One product and an
-// exponential per score replace the store and the load of P, a matrix of queries times keys, in
-// DRAM. With D = rowsum(dO∘O): dP = dO·Vᵀ, dS = P∘(dP - D), dV = Pᵀ·dO, dQ = dS·K, dK = dSᵀ·Q. dV
-// and dK are sums over queries, and dQ is a sum over keys. A kernel that accumulates dV and dK in
-// registers must sum dQ in memory, or a second kernel must recompute S and dP (Dao,
-// "FlashAttention-2", 2023).
+// and P = e^(S - L), where L is one number per row from the forward pass. With D = rowsum(dO∘O): dP
+// = dO·Vᵀ, dS = P∘(dP - D), dV = Pᵀ·dO, dQ = dS·K, dK = dSᵀ·Q. dV and dK are sums over queries, and
+// dQ is a sum over keys. A kernel that accumulates dV and dK in registers must sum dQ in memory, or
+// a second kernel must recompute S and dP (Dao, "FlashAttention-2", 2023).
 #include "kernels/attention_backward/gradient_reference.cuh"
 #include "kernels/attention_backward/keys.cuh"
 #include "kernels/common/attention_gradient_reference.cuh"
@@ -181,9 +179,9 @@ Variant tiles_ahead() {
 
 // ---- cudnn: the library's backward pass
 //
-// On Hopper, cuDNN issues wgmma. The operands of wgmma stay in shared memory, where the four warps
-// of a warpgroup share them; mma.sync needs its operands in the registers of each warp. The order
-// in which cuDNN sums dQ is not specified.
+// On Hopper, cuDNN issues wgmma, whose operands stay in shared memory, where the four warps of a
+// warpgroup share them; mma.sync needs its operands in the registers of each warp. The order in
+// which cuDNN sums dQ is not specified.
 
 Variant cudnn_backward() {
   Variant v = variant("cudnn", "", {});

@@ -1,11 +1,9 @@
 // attention_decode: attention of the newest token of a sequence to all tokens before it.
 //
-// The question: what keeps a GPU busy if each head has one query? Each element of K and V is loaded
-// once and used for one multiply-add per query. In 16 bits that is one operation per byte and
-// query, so DRAM is the limit. With one block per head, most SMs are idle, and each block iterates
-// over thousands of keys. If the keys of a head are split over several blocks, each block stores a
-// partial output with its maximum and sum, and a second kernel combines the partial outputs
-// ("Flash-Decoding", Dao, Haziza, Massa, Sizov, 2023). Heads that share keys can load them once.
+// The question: what keeps a GPU busy if each head has one query? One block per head leaves most
+// SMs idle. If the keys of a head are split over several blocks, each block stores a partial output
+// with its maximum and sum, and a second kernel combines them ("Flash-Decoding", Dao, Haziza,
+// Massa, Sizov, 2023).
 #include <algorithm>
 
 #include "kernels/common/attention_family.cuh"
@@ -62,10 +60,9 @@ struct JoinedRow {
 //
 // Each warp multiplies 16 rows by a tile of keys, and only one row is a query of the head: bytes
 // are the limit, so the tensor cores have time for the other 15 rows. The four warps of a block
-// process tiles in turn, and each warp has its own shared memory, to which cp.async copies the next
-// keys while the warp multiplies values. The warps wait for each other only before the loop and at
-// the end, to combine their rows. There are as many blocks as heads, so sm_balance_pct is low and
-// DRAM is underused.
+// process tiles in turn. cp.async copies a warp's next keys to its own shared memory while the warp
+// multiplies values. At the end, the block combines the warps' rows. There are as many blocks as
+// heads, so sm_balance_pct is low and DRAM is underused.
 
 template <class In, int kDim>
 __global__ void __launch_bounds__(kBlock, 3)
@@ -259,8 +256,7 @@ Variant per_head() {
 // The keys of a head are split into parts, as few as nearly fill whole waves of three blocks per
 // SM. Each block stores its partial rows in fp32 with their maximum and sum, and a second kernel
 // combines them. More SMs load keys than in per_head: sm_balance_pct increases for long sequences.
-// The cost is the second kernel and the partial rows, which are small compared with the keys. If
-// batch and heads already fill the waves, there is one part, as in per_head.
+// The cost is the second kernel and the partial rows, which are small compared with the keys.
 
 Variant split_keys() {
   return decode("split_keys", "per_head", {{"sm_balance_pct", Direction::increases, 1.5, is_long}},

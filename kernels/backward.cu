@@ -159,10 +159,9 @@ Variant slices_atomic() {
 // ---- slices_stored: row slices, combined by a second kernel
 //
 // Blocks store their partial sums, one row per slice: global_reduction_requests decreases to zero.
-// A second kernel with one thread per column sums the rows of partial sums, which are still in L2.
-// The order of blocks has no effect, so results are bitwise identical in every launch.
-// dram_read_bytes is unchanged. The cost is the launch of a second kernel, which waits for the last
-// block of the first.
+// A second kernel with one thread per column sums these rows, which are still in L2. Results are
+// bitwise identical in every launch. dram_read_bytes is unchanged. The cost is the launch of a
+// second kernel, which waits for the last block of the first.
 
 Variant slices_stored() {
   return deterministic(variant(
@@ -244,10 +243,9 @@ Variant vectors() {
 // ---- vectors_atomic: atomics instead of the second kernel
 //
 // A memset and one kernel replace two kernels: blocks add their partial sums to the result with
-// atomic additions (global_reduction_requests increases), which L2 performs while other blocks run.
-// This saves the start of a kernel and its wait for the last block, which matters for small
-// matrices. dram_read_bytes is unchanged. The cost is that the last bits of results differ between
-// launches.
+// atomic additions (global_reduction_requests increases). This saves the start of a kernel and its
+// wait for the last block, which matters for small matrices. dram_read_bytes is unchanged. The cost
+// is that the last bits of results differ between launches.
 
 Variant vectors_atomic() {
   return variant("vectors_atomic", "vectors", of_tiles, Kernels::one,

@@ -3,14 +3,11 @@
 //
 // The question: what does a bank conflict cost, and which layout removes it? The 4-byte word w of
 // shared memory is in bank w % 32. A bank delivers one word per cycle, to all lanes that request
-// this word, so a request takes as many wavefronts as the largest number of different words that
-// its lanes load from one bank. Loads of 8 bytes per lane are served half a warp at a time, loads
-// of 16 bytes a quarter (NVIDIA developer forum, topic 77228).
+// this word. Loads of 8 bytes per lane are served half a warp at a time, loads of 16 bytes a
+// quarter (NVIDIA developer forum, topic 77228).
 //
-// At least 256 warp loads per SM are in flight, so the data stage of L1 and shared memory is never
-// idle, and time is proportional to wavefronts. Cycles divided by metric.requests_per_sm is the
-// cost of one request.
-// one request.
+// At least 256 warp loads per SM are in flight, so time is proportional to wavefronts. Cycles
+// divided by metric.requests_per_sm is the cost of one request.
 #include <algorithm>
 #include <set>
 #include <string>

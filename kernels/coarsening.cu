@@ -125,10 +125,9 @@ bool has_eight_or_more(const Problem& p) {
 // All loads precede the first store, so bytes_in_flight_per_thread increases with the parameter
 // elements, and warp_instructions decreases. The cost is coalescing: neighbouring lanes are
 // `elements` elements apart, so each load touches many sectors and uses one or two words of each.
-// global_load_sectors_per_request increases with elements, up to 32, and the thread's next loads
-// hit the same sectors only if L1 still holds them. L1 merges stores that fill a sector in quick
-// succession. With many stores per thread it does not, L2 receives partial sectors, and l2_sectors
-// increases.
+// global_load_sectors_per_request increases with elements, up to 32. L1 merges stores that fill a
+// sector in quick succession. With many stores per thread it does not, L2 receives partial sectors,
+// and l2_sectors increases.
 
 /// Stores a[i] + b[i] to c[i] for i = 0, step, 2·step, …
 template <int kElements>
@@ -204,8 +203,7 @@ Variant block_strided() {
 // Each thread accesses four consecutive elements with one load or store of 16 bytes, so lanes and
 // the elements of a thread are both contiguous. global_load_requests decreases to a quarter, and
 // warp_instructions decreases. With more than four elements, a thread issues several such accesses,
-// one block width apart. The cost is alignment: addresses must be multiples of 16 bytes, which
-// pointers from cudaMalloc are and pointers to arbitrary elements are not.
+// one block width apart. The cost is alignment: addresses must be multiples of 16 bytes.
 // held: global_load_requests = 1/4 × block_strided
 
 template <int kWidth>
@@ -254,10 +252,9 @@ Variant vectors() {
 //
 // At most blocks_per_sm blocks per SM run, for every n. After each element a thread advances by the
 // number of threads in the grid, so neighbouring lanes access neighbouring elements in every
-// iteration. A thread computes its index only once, and no block starts while others work:
-// warp_instructions decreases. The loop adds a comparison and a branch per element. Only two loads
-// are in flight, as in one_element, because the loads of an iteration follow the store of the
-// previous iteration, which waits for its loads.
+// iteration. A thread computes its index only once: warp_instructions decreases. The loop adds a
+// comparison and a branch per element. Only two loads are in flight, as in one_element, because the
+// loads of an iteration follow the store of the previous iteration, which waits for its loads.
 
 __global__ void __launch_bounds__(kBlock)
     grid_stride_kernel(const float* a, const float* b, float* c, std::int64_t n) {
@@ -321,9 +318,8 @@ Variant unrolled() {
 //
 // __restrict__ promises that no element stored through c is read through a or b. The compiler
 // therefore moves the loads of all unrolled iterations before the first store:
-// bytes_in_flight_per_thread increases with the parameter elements. The cost is registers, which
-// receive these loads. Each thread executes the same loads as in unrolled, so global_load_requests
-// is unchanged.
+// bytes_in_flight_per_thread increases with the parameter elements. The cost is registers.
+// global_load_requests is unchanged.
 
 template <int kUnrolled>
 __global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)

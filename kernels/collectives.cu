@@ -9,10 +9,6 @@
 //   broadcast        each has the vector of GPU 0:        [1 2]  [1 2]
 //   all_to_all       each has its part of each vector:    [1 3]  [2 4]
 //   shift            each has the vector of the next:     [3 4]  [1 2]
-//
-// An all-reduce is a reduce-scatter followed by an all-gather. For short vectors, the time is the
-// latency of starting a kernel and of waiting for other GPUs. For long vectors, it is the bytes
-// over the links divided by their rate, and algorithms differ in the number of bytes.
 #include <algorithm>
 
 #include "kernels/collectives/low_latency.cuh"
@@ -31,8 +27,8 @@ using Variant = Family::Variant;
 // Each rank loads the vectors or parts that it needs from the memory of the other ranks, and sums
 // them if the operation has sums. The ranks wait for each other before the loads, until the vectors
 // are complete, and after the loads, so that no rank changes elements that another rank still
-// reads. In an all-reduce, every rank loads the whole vector of each other rank: (ranks - 1) times
-// its bytes arrive over the links.
+// reads. In an all-reduce, (ranks - 1) times the bytes of a vector arrive at every rank over the
+// links.
 
 // Parts that one rank copies in an operation without sums, and their sources and destinations.
 struct Copies {
@@ -239,9 +235,9 @@ Variant two_shot() {
 //
 // Each rank first stores its own part of the vector to the next rank. In each later step it adds
 // its own elements to the received part, and stores the sum to the next rank. After as many steps
-// as there are other ranks, it stores complete sums. As many bytes cross the links as in two_shot,
-// but only between neighbours, so a ring of cables is enough. The cost is a chain of 2 (ranks - 1)
-// steps, each of which waits for the previous one.
+// as there are other ranks, the sums are complete. As many bytes cross the links as in two_shot,
+// but only between neighbours. The cost is a chain of 2 (ranks - 1) steps, each of which waits for
+// the previous one.
 
 template <class T>
 Steps ring_steps(const Problem& p, const Data& d, const LaunchContext& x) {
@@ -293,9 +289,9 @@ Variant ring() {
 // travel in one store with the number of the launch, and a rank polls its inbox until the numbers
 // have arrived. No rank waits for anything else, so the latency is one transfer over the link.
 // NCCL's protocol LL does this with 4 bytes of data per number. The cost is 12 + 4 = 16 bytes on
-// the links for each 12 bytes of data, which is negligible for small vectors. Launches alternate
-// between two inboxes: before a rank overwrites an inbox, the data of the previous launch have
-// arrived from all ranks, so all ranks have read that inbox.
+// the links for each 12 bytes of data. Launches alternate between two inboxes: before a rank
+// overwrites an inbox, the data of the previous launch have arrived from all ranks, so all ranks
+// have read that inbox.
 
 bool is_short_all_reduce(const Problem& p) {
   constexpr std::int64_t kShort = 64 << 10;

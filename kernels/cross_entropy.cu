@@ -1,12 +1,10 @@
 // cross_entropy: the loss of a classifier over a large vocabulary, log Σ e^x - x[label] per row of
-// logits, and its gradient, softmax(x) - 1 at the label.
+// logits, and its gradient, softmax(x), minus 1 at the label.
 //
 // The question: how often must logits be read and written for a loss and its gradient? Logits are
-// the largest array of a language model: 50257 per token in GPT-2. A framework that executes
-// operations one by one writes the log-probabilities of all classes, reads them for the loss, and
-// reads them again for the gradient. If log Σ e^x is stored, one number per row, only the gradient
-// is written. If the loss is the mean over all rows, a row's gradient depends only on its row. One
-// kernel can then compute loss and gradient while the row is in L2 or in registers.
+// the largest array of a language model. If log Σ e^x is stored, one number per row, only the
+// gradient is written. One kernel can compute loss and gradient while the row is in L2 or in
+// registers.
 #include <algorithm>
 #include <cmath>
 
@@ -238,7 +236,7 @@ Variant forward() {
 //
 // The kernel computes only the gradient. The probability is e^(x - lse), so elements are
 // independent, and a block per row streams through the row with 16 bytes per access, as a copy
-// does. The forward pass stored only one number per row.
+// does.
 
 template <class T, class Group>
 __device__ void store_gradient(const Group& group, const RowMatrix<T>& m, float lse,

@@ -1,10 +1,9 @@
 // data_parallel: a training step in which every GPU has the whole model and a part of the batch.
 //
-// The question: how much of the gradient exchange can overlap with the backward pass? The update
-// needs the mean of all GPUs' gradients: in every step, an all-reduce of as many bytes as the model
-// has. The backward pass computes the gradients of the last layer first, so these can be sent in
-// buckets while it computes the gradients of other layers. A bucket must be long enough to use the
-// links well, and short enough that little remains to be sent at the end.
+// The question: how much of the gradient exchange can overlap with the backward pass? The backward
+// pass computes the gradients of the last layer first, so these can be sent in buckets while it
+// computes the gradients of other layers. A bucket must be long enough to use the links well, and
+// short enough that little remains to be sent at the end.
 #include <algorithm>
 
 #include "gpu/nccl.hpp"
@@ -40,8 +39,7 @@ using Variant = Family::Variant;
 // ---- after_backward: no overlap
 //
 // The backward pass computes all gradients, one all-reduce sums them, and then all weights are
-// updated. The SMs wait for the links and the links for the SMs, so the links are idle for most of
-// the step.
+// updated. The links are idle for most of the step.
 
 constexpr int kBlock = 256;
 

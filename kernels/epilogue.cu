@@ -1,11 +1,8 @@
 // epilogue: y = residual + dropout(gelu(h + bias)), after the product h = A·B or in its epilogue.
 //
 // The question: what does it cost to store a matrix product's result before the next operation
-// loads it? A transformer layer applies a bias per column, an activation, dropout and the sum with
-// the residual to the product. Four kernels need 9 passes over m×n elements; one kernel needs 3: h
-// and residual in, y out. If the product applies these operations to its accumulators before it
-// stores them (its epilogue), h is never stored, and 2 passes remain. The smaller k, the larger the
-// passes' share of the time.
+// loads it? Bias, GELU, dropout and residual as four kernels need 9 passes over m×n elements, as
+// one kernel 3. In the product's epilogue, where h is never stored, they need 2.
 #include <algorithm>
 #include <cmath>
 
@@ -187,8 +184,8 @@ Variant fused() {
 //
 // A product with mma.sync and cp.async stores its sums as bf16, and four kernels follow it: 10
 // passes over m×n elements in addition to A and B. Two blocks share an SM, so one multiplies while
-// the other stores. The passes' share of the time depends on k: the product executes 2·k operations
-// per element of h, and the passes move the same bytes at any k.
+// the other stores. The product executes 2·k operations per element of h, and the passes move the
+// same bytes at any k.
 
 // Copies of 4 bytes need registers for addresses: each warp has half as many sums, and one block
 // fits on an SM.
@@ -351,9 +348,8 @@ Variant cublas_fused() {
 //
 // cuBLASLt has epilogues with bias and GELU, but none with dropout. Its product stores gelu(h +
 // bias) instead of h, and one kernel applies dropout and adds the residual. These are 4 passes, as
-// in cublas_fused: only GELU's instructions move from a kernel that waits for DRAM to the product.
-// An epilogue saves time by the passes that it removes. At odd n and k cuBLASLt runs a kernel that
-// moves more bytes than cublas_fused and takes several times as long on an H200.
+// in cublas_fused: only GELU's instructions move to the product. At odd n and k cuBLASLt runs a
+// kernel that moves more bytes than cublas_fused and takes several times as long on an H200.
 
 Steps cublaslt_product(const Problem& p, const Data& d, T* g, T* workspace) {
   return cublas_lt::step_of({DataType::bf16, p.m, p.n, p.k, d.a, d.b, d.bias, g,
@@ -395,8 +391,8 @@ Variant cublas_gelu() {
 // cuBLASLt's epilogue applies bias and GELU and stores g. h is never stored: 1 pass instead of 3,
 // and for large results dram_write_bytes decreases from two passes to one. The cost is GELU's
 // instructions between accumulation and store, during which another warpgroup can multiply its
-// tile. The smaller k, the larger the two saved passes' share of the time. At odd n and k cuBLASLt
-// runs a kernel that takes several times as long as cublas_gelu on an H200.
+// tile. At odd n and k cuBLASLt runs a kernel that takes several times as long as cublas_gelu on an
+// H200.
 
 Variant cublaslt_gelu() {
   return cublaslt(variant("cublaslt_gelu", "cublas_gelu", 1, Result::g,

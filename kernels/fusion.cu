@@ -1,11 +1,9 @@
 // fusion: y = sin²(x) + cos²(x), or ELU(x), as one kernel per operation and as one kernel for all.
 //
 // The question: what does it cost to execute each operation of an expression as a separate kernel?
-// A framework that executes operations one by one (PyTorch in eager mode) writes each intermediate
-// result to device memory, and the next kernel reads it. sin, square, cos and square each read and
-// write n elements, and the sum reads two arrays and writes one: 11 passes. One kernel reads x and
-// writes y, 2 passes, so it can be 11/2 times as fast as five kernels if bandwidth is the limit.
-// The gain is smaller if intermediate results stay in L2.
+// sin, square, cos and square each read and write n elements, and the sum reads two arrays and
+// writes one: 11 passes. One kernel makes 2 passes, so it can be 11/2 times as fast. The gain is
+// smaller if intermediate results stay in L2.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -249,8 +247,7 @@ bool beyond_caches(const Problem& p) {
 //
 // A thread loads and stores 16 bytes at a time, so a full SM has 32 KB in flight, and each kernel
 // moves its bytes as fast as a copy. global_load_requests falls to a quarter (bf16: an eighth). The
-// passes and the bytes from DRAM are unchanged. With arrays larger than L2, no kernel per operation
-// is faster than this; the fused kernels are compared with ops.
+// passes and the bytes from DRAM are unchanged. The fused kernels are compared with ops.
 // held: global_load_requests = 1/4 × ops_scalar at dtype=fp32, n=4194304
 // held: global_load_requests = 1/8 × ops_scalar at dtype=bf16, n=4194304
 
@@ -308,8 +305,7 @@ Variant ops_in_place() {
 // what the previous operation wrote, and most of the temporary array is overwritten before L2
 // writes it back. dram_read_bytes and dram_write_bytes decrease to nearly the values of fused.
 // l2_sectors is unchanged. The cost is several hundred launches, each with its latency and the wait
-// for an SM's first loads. The remaining difference to fused is the gain of fusion beyond DRAM
-// traffic.
+// for an SM's first loads.
 
 std::int64_t chunk_elements(const Problem& p, const DeviceSpec& device) {
   constexpr double kPercent = 100;
@@ -367,8 +363,7 @@ Variant ops_chunks() {
 // A kernel ends at an operation with two operands: sin² and cos² are one kernel each, and the sum
 // is another (ELU: exp, sub and mul are one kernel, `where` the next). A compiler needs only each
 // operation's neighbour for this decision. The passes, as l2_sectors shows, fall from 11 to 7 (9 to
-// 5). The passes that fused also removes are the second read of x and the stores and loads of the
-// two results.
+// 5).
 // held: l2_sectors = 7/11 × ops within 2 %; l2_sectors = 5/9 × ops within 2 % at expression=elu
 
 constexpr auto kChains = [](auto zero, Expression e) {
@@ -392,8 +387,7 @@ Variant fused_chains() {
 //
 // One thread applies all operations to an element: it loads x, stores y and keeps intermediate
 // results in registers. dram_read_bytes falls to a sixth (ELU: a fifth) and dram_write_bytes to a
-// fifth (a quarter). In bf16, intermediate results are not rounded, so the error decreases. A
-// thread has one load in flight, as in ops_scalar, and computes longer between load and store.
+// fifth (a quarter). In bf16, intermediate results are not rounded, so the error decreases.
 // held: dram_read_bytes = 1/6 × ops_scalar within 2 %
 // held: dram_write_bytes = 1/5 × ops_scalar within 2 %
 // held: dram_read_bytes = 1/5 × ops_scalar within 2 % at expression=elu
@@ -419,12 +413,12 @@ Variant fused_scalar() {
 
 // ---- fused: one kernel with 16-byte vectors
 //
-// fused and ops both move their bytes as fast as they can, so the ratio is the gain of fusion: two
-// passes instead of 11 (ELU: 9), and one launch instead of five (four). A kernel with both
-// functions can call sincosf, which reduces the argument once. sinf and cosf each reduce it, with a
-// branch for huge arguments, and need more issue slots than the time of DRAM has. The kernel
-// executes the instructions of all operations for fewer bytes, so issue_active_pct increases. In
-// bf16, with 2 bytes per element instead of 4, instructions may be the limit.
+// fused and ops both move their bytes as fast as a copy, so the ratio of their times is the gain of
+// fusion: two passes instead of 11 (ELU: 9), and one launch instead of five (four). fused calls
+// sincosf, which reduces the argument once. sinf and cosf each reduce it, with a branch for huge
+// arguments, and need more issue slots than the time of DRAM has. The kernel executes the
+// instructions of all operations for fewer bytes, so issue_active_pct increases. In bf16,
+// instructions may be the limit.
 
 Variant fused() {
   return variant("fused", "ops", Access::vectors, kFused<Op::sin2_cos2, Op::elu>, two_passes());

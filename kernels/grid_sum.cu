@@ -2,9 +2,7 @@
 //
 // The question: which method combines the per-block partial sums fastest? Blocks can wait for each
 // other only if all of them are resident. The end of a kernel is a barrier without this condition,
-// but a second kernel adds a launch and its latency, which matters for small arrays. For large
-// arrays, the variants also differ in how blocks load the data: resident blocks in a grid-stride
-// loop, one block per tile, or bulk copies to shared memory.
+// but a second kernel adds a launch and its latency, which matters for small arrays.
 #include "kernels/common/bulk_copy.cuh"
 #include "kernels/common/cluster.cuh"
 #include "kernels/common/compiled_for.cuh"
@@ -207,9 +205,9 @@ Variant tile_hinted() {
 //
 // Each block stores its partial sum, executes __threadfence and increments a counter with an atomic
 // operation that returns the old value: global_atomic_requests increases. The block that receives
-// the highest value is the last one and sums all partial sums in a fixed order, so results are
-// bitwise identical in every launch. This takes one kernel instead of two: metric.kernels
-// decreases. A memset clears the counter before each launch.
+// the highest value sums all partial sums in a fixed order, so results are bitwise identical in
+// every launch. This takes one kernel instead of two: metric.kernels decreases. A memset clears the
+// counter before each launch.
 
 // All threads of all blocks must call this. In each block, thread 0 passes the block's sum. The
 // last block to finish stores the total.
@@ -482,10 +480,10 @@ Variant one_block() {
 // ---- one_cluster: eight blocks with distributed shared memory
 //
 // The eight blocks of a cluster run at the same time on SMs of one GPC and synchronize with a
-// hardware barrier. The first block then loads the other blocks' sums from their shared memory. As
-// in one_block, one kernel suffices and no counter must be cleared (metric.kernels is unchanged),
-// but eight SMs have loads in flight. The cost is two cluster barriers and the per-block sums:
-// warp_instructions increases for small arrays. Clusters need compute capability 9.0.
+// hardware barrier. The first block then loads the other blocks' sums from their shared memory.
+// metric.kernels is unchanged, and eight SMs have loads in flight instead of one. The cost is two
+// cluster barriers and the per-block sums: warp_instructions increases for small arrays. Clusters
+// need compute capability 9.0.
 
 template <class T>
 __global__ void __launch_bounds__(kLargeBlock, 1) cluster_kernel(Terms<T> x, float* sum) {

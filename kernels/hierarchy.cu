@@ -263,9 +263,7 @@ Variant past_l1() {
 // same L1 as LDG. Before the lookup, the texture unit loads the texture's descriptor through a
 // cache, computes an address from the index and checks it against the bounds. After the lookup, the
 // data pass the stages for conversion and filtering. step_cycles therefore increases by about the
-// same amount at every level, and global_load_requests decreases to the loads that touch the set. A
-// chase uses none of the features that cost this time: formats, 2D and 3D coordinates,
-// interpolation and border handling.
+// same amount at every level, and global_load_requests decreases to the loads that touch the set.
 
 constexpr std::int64_t kTexelBytes = sizeof(unsigned);
 // index of the node's third word

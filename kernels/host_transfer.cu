@@ -1,14 +1,12 @@
-// host_transfer: copies of an array from host to device memory, from device to host, and both at
-// once.
+// host_transfer: copies of an array from host to device memory, from device to host, and in both
+// directions.
 //
-// The question: what does a copy between host and GPU cost? The bus between them is ten to a
-// hundred times slower than either memory. A copy engine can read only pinned pages, which the
-// operating system does not move; the driver first copies other pages to pinned memory. A kernel
-// may read host memory in place over the bus, or access managed memory, whose pages then migrate to
-// the device.
+// The question: what does a copy between host and GPU cost? A copy engine can read only pinned
+// pages, which the operating system does not move. A kernel may read host memory in place over the
+// bus, or access managed memory, whose pages then migrate to the device.
 //
 // Times are from the host's clock, from before the first call until the host knows that the data
-// have arrived. For small transfers, they are mostly latency.
+// have arrived.
 #include <algorithm>
 
 #include "kernels/common/family.cuh"

@@ -75,7 +75,6 @@ inline std::pair<std::int64_t, std::int64_t> given(const Problem& p, int rank) {
 }
 
 /// A copy to one rank: elements [first, first + count) of x of rank `source`, to element `to` of y.
-/// on.
 struct RankCopy {
   int source;
   std::int64_t first;
