@@ -2,11 +2,9 @@
 //
 // The question: what does the alignment of a contiguous leading dimension cost? Rows of 2·n bytes
 // all start at multiples of 16 bytes only if n is a multiple of 8. An access must start at a
-// multiple of its width: each missing factor of two in n doubles the instructions per byte.
-//
-// Two experiments sweep n. From 2041 to 2048 all products have the same number of tiles and of
-// steps over K, so only the alignment differs. Over all n, tiles, waves and cuBLAS's choices of
-// kernels differ, too.
+// multiple of its width: each missing factor of two in n doubles the instructions per byte. From n
+// = 2041 to 2048 all products have the same number of tiles and of steps over K, so only the
+// alignment differs.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"

@@ -173,8 +173,8 @@ Variant returning() {
 // __match_any_sync finds the lanes that add to the same sum, __reduce_add_sync sums their values,
 // and the lowest of these lanes adds the result to memory. L2 receives one addition per distinct
 // sum of the warp instead of one per value. The warp reduces these groups of lanes one after
-// another: one group at k = 1, nearly 32 if k is large. warp_instructions increases with the number
-// of distinct sums. global_load_requests is unchanged.
+// another: one group if there is one sum, nearly 32 if there are many. warp_instructions increases
+// with the number of distinct sums. global_load_requests is unchanged.
 
 __global__ void __launch_bounds__(kBlock) match_kernel(Values v, std::uint32_t* sums) {
   const unsigned lane = threadIdx.x % kWarp;
@@ -195,10 +195,10 @@ Variant match_aggregated() {
 
 // ---- warp_first: warp sum with shuffles, one addition per warp
 //
-// At k = 1, a warp sums its values with __shfl_down_sync in five steps, and one lane adds the
-// result to memory. The warp sends as many requests as in global, each with one active lane instead
-// of 32: global_reduction_requests is unchanged. The cost is five shuffles and five additions per
-// value: warp_instructions increases.
+// If there is only one sum, a warp sums its values with __shfl_down_sync in five steps, and one
+// lane adds the result to memory. The warp sends as many requests as in global, each with one
+// active lane instead of 32: global_reduction_requests is unchanged. The cost is five shuffles and
+// five additions per value: warp_instructions increases.
 
 __global__ void __launch_bounds__(kBlock) shuffle_kernel(Values v, std::uint32_t* sums) {
   for_tile(v, [&](std::uint32_t x) {

@@ -365,7 +365,8 @@ Variant column_padded() {
 // per address computation, here once before the passes.
 // held: bank_conflict = 1 at passes=1; shared_bytes_per_block = 1 × column
 
-// Permutes units of kUnit words within each row: unit u of row r moves to unit u ^ r.
+// Permutes units of kUnit words within each row: unit u of row r moves to unit u ^ r, modulo the
+// row length.
 template <int kUnit>
 struct Swizzled {
   static constexpr int kPitch = kColumns;

@@ -3,12 +3,10 @@
 // The question: how many bytes must an SM have in flight to use the full bandwidth of L2 or DRAM?
 // By Little's law the minimum is bandwidth × latency. An idle H200 answers a DRAM load after 0.34
 // µs (hierarchy), in which 4.8 TB/s deliver 1.6 MB, or 12 KB for each of 132 SMs. Near full
-// bandwidth, latency grows with the load, so full bandwidth needs several times as many bytes in
-// flight.
+// bandwidth, latency grows with the load.
 //
 // The bytes in flight of an SM are warps × loads per thread × 512 bytes (16 bytes × 32 lanes): one
-// block per SM reads a slice of the array in batches of loads. Loads bypass L1. L2 serves arrays
-// that fit in it and were accessed before.
+// block per SM reads a slice of the array in batches of loads. Loads bypass L1.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/load_past_l1.cuh"
@@ -179,10 +177,9 @@ Variant texture() {
 
 // ---- one_slice: one slice for all SMs
 //
-// All SMs read the same slice at about the same time, as all blocks of a row read the same tiles in
-// a matrix product. A request joins an earlier request for the same sector that is still in flight,
-// so L2 receives fewer requests than the SMs issue: l2_sectors decreases, and the SMs receive more
-// bytes than L2 could deliver.
+// All SMs read the same slice at about the same time. A request joins an earlier request for the
+// same sector that is still in flight, so L2 receives fewer requests than the SMs issue: l2_sectors
+// decreases, and the SMs receive more bytes than L2 could deliver.
 
 Variant one_slice() {
   return reading("one_slice", true)

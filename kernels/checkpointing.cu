@@ -1,11 +1,9 @@
 // checkpointing: 64 layers forward and backward; only the input of every k-th layer is stored.
 //
-// The question: which layers' inputs should a deep network store for its backward pass? With
-// checkpoints, only the input of every k-th layer is stored, and the backward pass recomputes the
-// layers after a checkpoint before it processes them. 64/k checkpoints and the k inputs of one
-// segment are fewest if k is near √64 (Chen, Xu, Zhang, Guestrin, "Training deep nets with
-// sublinear memory cost", 2016). Recomputation costs one more forward pass if each layer is a
-// kernel, and no bytes if a segment is one kernel, which keeps its layers' inputs in registers.
+// The question: which layers' inputs should a deep network store for its backward pass? The
+// backward pass recomputes the layers after each checkpoint. 64/k checkpoints and the k inputs of
+// one segment are fewest if k is near √64 (Chen, Xu, Zhang, Guestrin, "Training deep nets with
+// sublinear memory cost", 2016).
 #include <algorithm>
 
 #include "kernels/common/family.cuh"

@@ -2,12 +2,11 @@
 // warp's lanes.
 //
 // The question: how many bytes must DRAM move for a load, depending on the addresses of the 32
-// lanes of a warp? The load-store unit merges the addresses into 32-byte sectors, the unit in which
-// L1, L2 and DRAM exchange data. Lanes s words apart touch min(4·s, 32) sectors, and each sector is
-// moved whole: at stride 8 and above, 28 of every 32 bytes moved are unused.
+// lanes of a warp? L1, L2 and DRAM exchange 32-byte sectors. Lanes s words apart touch min(4·s, 32)
+// sectors: at stride 8 and above, 28 of every 32 bytes moved are unused.
 //
-// Every kernel writes contiguously and issues four 4-byte loads per thread before its first store.
-// A full SM has 32 KB of useful bytes in flight, so that bandwidth and not latency is the limit.
+// Each thread issues four 4-byte loads before its first store, 32 KB per full SM, so that bandwidth
+// and not latency is the limit.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::coalescing {

@@ -1,10 +1,9 @@
 // coarsening: c = a + b, the usual first CUDA kernel, with one to 16 elements per thread.
 //
 // The question: how many elements should a thread process? A thread with several elements computes
-// its index once and can issue all loads before it needs the first value, and fewer blocks must
-// start. The cost is registers, which receive the loads, and parallelism: a small problem may have
-// too few blocks. The family vector_width varies the width of loads, and occupancy the number of
-// warps.
+// its index once and can issue all loads before it needs the first value. The cost is registers,
+// and too few blocks for small problems. The family vector_width varies the width of loads, and
+// occupancy the number of warps.
 #include <algorithm>
 #include <array>
 
@@ -121,13 +120,12 @@ bool has_eight_or_more(const Problem& p) {
 
 // ---- contiguous: consecutive elements per thread
 //
-// Each thread processes consecutive elements, as one would divide work among the cores of a CPU.
-// All loads precede the first store, so bytes_in_flight_per_thread increases with the parameter
-// elements, and warp_instructions decreases. The cost is coalescing: neighbouring lanes are
-// `elements` elements apart, so each load touches many sectors and uses one or two words of each.
-// global_load_sectors_per_request increases with elements, up to 32. L1 merges stores that fill a
-// sector in quick succession. With many stores per thread it does not, L2 receives partial sectors,
-// and l2_sectors increases.
+// Each thread processes consecutive elements. All loads precede the first store, so
+// bytes_in_flight_per_thread increases with the parameter elements, and warp_instructions
+// decreases. The cost is coalescing: neighbouring lanes are `elements` elements apart, so each load
+// touches many sectors and uses one or two words of each. global_load_sectors_per_request increases
+// with elements, up to 32. L1 merges stores that fill a sector in quick succession. With many
+// stores per thread it does not, L2 receives partial sectors, and l2_sectors increases.
 
 /// Stores a[i] + b[i] to c[i] for i = 0, step, 2·step, …
 template <int kElements>

@@ -47,8 +47,7 @@ __global__ void __launch_bounds__(kSumBlock) copies_kernel(Copies copies, RankPe
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t units = copies.begins[kMaxRanks];
-  // Consecutive loads of a thread may have different source ranks, so all links are in use at a
-  // time.
+  // Consecutive loads of a thread may have different source ranks, so all links are in use.
   for (std::int64_t i = thread; i < units; i += kUnroll * stride) {
     uint4 v[kUnroll];
     uint4* to[kUnroll];

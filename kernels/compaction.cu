@@ -1,8 +1,7 @@
 // compaction: stores the elements that satisfy a condition contiguously.
 //
 // The question: how does each kept element get its output index? The index is the number of kept
-// elements before it, a prefix sum, or any unused index if the order does not matter. The lower
-// bound on time is reading x if few elements are kept, and a copy of x if all are.
+// elements before it, a prefix sum, or any unused index if the order does not matter.
 #include <vector>
 
 #include "gpu/cub_select.hpp"
@@ -334,11 +333,11 @@ Variant look_back_staged() {
 
 // ---- look_back_large: larger tiles and look-back over 128 tiles
 //
-// A block has 8192 elements and looks back over 128 tiles at once; the family scan has a variant
-// for each of these changes. Compaction moves fewer bytes per tile than a scan, so tiles follow
-// each other faster and less time is left for a look-back. Half as many tiles need half as many
-// tickets: global_atomic_requests decreases to half. global_store_sectors and dram_read_bytes are
-// unchanged. The cost is 32 KiB of shared memory per block, and registers.
+// A block has 8192 elements and looks back over 128 tiles at once. Compaction moves fewer bytes per
+// tile than a scan, so tiles follow each other faster and less time is left for a look-back. Half
+// as many tiles need half as many tickets: global_atomic_requests decreases to half.
+// global_store_sectors and dram_read_bytes are unchanged. The cost is 32 KiB of shared memory per
+// block, and registers.
 // held: global_atomic_requests = 1/2 × look_back at n=1048576
 
 Variant look_back_large() {
@@ -353,7 +352,7 @@ Variant look_back_large() {
 // ---- cub
 //
 // cub::DeviceSelect::If, the library baseline. It also looks back, and gathers the kept elements in
-// shared memory before it stores them.
+// shared memory.
 
 Variant vendor_cub() {
   Variant v = variant("cub", "look_back_large", {});

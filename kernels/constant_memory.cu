@@ -1,12 +1,8 @@
 // constant_memory: latency of a load from constant memory, with one index per warp and with 32.
 //
 // The question: when is a table of constants faster in constant memory than in shared memory? A
-// constant cache delivers one word at a time, to all lanes of a warp that request it. If lanes
-// index a table by their data, each different word takes one pass of the cache.
-//
-// Each step of a chain loads the address that the previous step returned, as in hierarchy, over a
-// working set of `bytes`. The mean latency rises where the set exceeds a level of the constant
-// cache.
+// constant cache delivers one word at a time, to all lanes of a warp that request it. Each step of
+// a chain over `bytes` loads the address that the previous step returned, as in hierarchy.
 #include "kernels/common/chase.cuh"
 #include "kernels/common/family.cuh"
 

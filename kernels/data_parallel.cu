@@ -1,9 +1,9 @@
 // data_parallel: a training step in which every GPU has the whole model and a part of the batch.
 //
 // The question: how much of the gradient exchange can overlap with the backward pass? The backward
-// pass computes the gradients of the last layer first, so these can be sent in buckets while it
-// computes the gradients of other layers. A bucket must be long enough to use the links well, and
-// short enough that little remains to be sent at the end.
+// pass computes the gradients of the last layer first, so these can be sent in buckets during the
+// rest of the pass. A bucket must be long enough to use the links well, and short enough that
+// little remains to be sent at the end.
 #include <algorithm>
 
 #include "gpu/nccl.hpp"
@@ -126,9 +126,9 @@ struct Way {
   bool has_few_blocks = false;  ///< limit the exchange to the blocks that the links need
 };
 
-/// Maximum number of blocks of the exchange. Each thread has one 16-byte load from each other rank
-/// in flight. 64 blocks of 512 threads have half a MiB from each rank in flight, more than a link
-/// delivers during the latency of a load.
+/// Maximum number of blocks of the exchange. With one 16-byte load per thread, 64 blocks of 512
+/// threads have half a MiB from each other rank in flight, more than a link delivers during the
+/// latency of a load.
 std::int64_t exchange_blocks(const Way& way, const DeviceSpec& device) {
   constexpr std::int64_t kFew = 64;
   return way.has_few_blocks ? kFew : max_blocks_on_idle_device(device);
@@ -397,8 +397,7 @@ Variant sharded() {
 //
 // Each bucket is summed, updated and distributed while the backward pass continues, in a stream of
 // higher priority. As in prioritized, the cost is that these blocks occupy block slots of the
-// backward pass. A real step may also update a layer's weights as soon as the layer's own backward
-// pass has ended.
+// backward pass.
 
 Variant sharded_prioritized() {
   return variant("sharded_prioritized", "sharded", {true, true, true, false})
@@ -407,7 +406,7 @@ Variant sharded_prioritized() {
 
 // ---- nccl: NCCL's all-reduce, no overlap
 //
-// This is after_backward with NCCL's all-reduce instead of this file's kernel.
+// This is after_backward with NCCL's all-reduce.
 
 Variant nccl_after_backward() {
   return variant("nccl", "after_backward", {false, false, false, true});

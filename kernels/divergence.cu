@@ -113,8 +113,7 @@ double one_pass(const Problem&) {
 // Every element takes side A, regardless of fraction, so no warp issues both sides. The other
 // variants are compared with uniform: it loads and tests the same condition, and executes the same
 // number of FMAs per element. A chain of dependent FMAs issues every 4th cycle. At full occupancy
-// the 16 warps of a scheduler hide this latency, so issue slots are the limit: nearly all
-// instructions of the loop are FMAs.
+// the 16 warps of a scheduler hide this latency, so issue slots are the limit.
 
 Variant uniform() {
   Variant v =
@@ -216,7 +215,7 @@ double sorted_passes(const Problem& p) {
 // The elements of random, with their sides, are sorted by side before the launch. At most one warp
 // contains both sides, so warp_instructions decreases and the time equals the time of uniform. The
 // sort itself is not timed. Sorting is worthwhile if it costs less time than the second passes that
-// it avoids, or if several launches use the result.
+// it avoids.
 
 Variant sorted() {
   Variant v =

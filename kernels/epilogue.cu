@@ -95,7 +95,7 @@ Steps launch_parts(const Problem& p, const Data& d, const T* in, T* out) {
   return launch(tail_kernel<parts...>, s, tail(p, d), in, out);
 }
 
-// The second array for intermediate results, which alternate between two arrays.
+// Intermediate results alternate between the workspace's first array and this one.
 T* second_array(const Problem& p, T* workspace) {
   return workspace + result_bytes(p) / static_cast<std::int64_t>(sizeof(T));
 }

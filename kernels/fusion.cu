@@ -346,8 +346,7 @@ Variant ops_chunks() {
         p.dtype, [&](auto zero) { return launch_chunks(kInPlace(zero, p.expression), p, d, x); });
   };
   v.unsupported = [](const Problem& p, const DeviceSpec& device) -> std::optional<std::string> {
-    // About 1024 launches fit in a stream's queue; the next one would make the host wait for the
-    // GPU.
+    // With more than about 1024 launches in a stream's queue, the host would wait for the GPU.
     constexpr std::int64_t kMaxKernels = 1000;
     const std::int64_t chunks = ceil_div(p.n, chunk_elements(p, device));
     const std::int64_t kernels = chunks * (is_elu(p) ? 4 : 5);
@@ -361,9 +360,8 @@ Variant ops_chunks() {
 // ---- fused_chains: chains of operations with one operand
 //
 // A kernel ends at an operation with two operands: sin² and cos² are one kernel each, and the sum
-// is another (ELU: exp, sub and mul are one kernel, `where` the next). A compiler needs only each
-// operation's neighbour for this decision. The passes, as l2_sectors shows, fall from 11 to 7 (9 to
-// 5).
+// is another (ELU: exp, sub and mul are one kernel, `where` the next). The passes, as l2_sectors
+// shows, fall from 11 to 7 (9 to 5).
 // held: l2_sectors = 7/11 × ops within 2 %; l2_sectors = 5/9 × ops within 2 % at expression=elu
 
 constexpr auto kChains = [](auto zero, Expression e) {

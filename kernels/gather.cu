@@ -1,15 +1,12 @@
 // gather: out[i] = table[index[i]] with sequential indices, ascending indices one sector apart, and
 // random indices.
 //
-// The question: what does indirection cost, and which part of this cost is due to random order? An
-// indirect load reads 4 bytes of index per value, and the load of the value must wait for the
-// index. Indices in different sectors waste the rest of each sector, and in random order they also
-// miss open DRAM rows and exceed the reach of the TLBs.
+// The question: what does indirection cost, and which part of this cost is due to random order? The
+// load of a value must wait for the load of its index. Indices in different sectors waste the rest
+// of each sector.
 //
-// The table has one sector of 8 floats per value, and no two indices share a sector. A random
-// gather from a table far larger than L2 behaves the same, because L2 evicts a sector before
-// another of its values is loaded. With one value per sector, the number of moved bytes is known
-// exactly.
+// The table has one sector of 8 floats per value. A random gather from a table far larger than L2
+// moves as many bytes, because L2 evicts a sector before another of its values is loaded.
 #include "device/l2_cache.hpp"
 #include "kernels/common/family.cuh"
 #include "kernels/common/permutation.cuh"

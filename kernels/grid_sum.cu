@@ -133,9 +133,9 @@ Variant atomic_per_block() {
 //
 // Each thread loads 16 vectors of 16 bytes before it adds the first, so a block sums 16 × 16 × 256
 // / 1024 = 64 KiB and ends. In atomic_per_block all blocks are resident and sum equal shares, so
-// the launch waits for the slowest SM; SMs differ in their distance from memory. Here an SM that
-// finishes a tile earlier also starts its next tile earlier. The cost is one block start and one
-// atomic addition per 64 KiB: global_reduction_requests increases.
+// the launch waits for the slowest SM. Here an SM that finishes a tile earlier also starts its next
+// tile earlier. The cost is one block start and one atomic addition per 64 KiB:
+// global_reduction_requests increases.
 
 constexpr int kTileLoads = 16;
 
@@ -191,9 +191,8 @@ Variant tile_per_block() {
 //
 // The loads of tile_per_block carry two hints. L1::no_allocate allocates no line in L1, because
 // each number is loaded once. L2::256B makes L2 prefetch 256 bytes, because other threads load the
-// neighbouring bytes next; this may give DRAM longer bursts. global_load_requests and
-// dram_read_bytes are unchanged. The cost is additional L2 traffic for prefetched sectors
-// (l2_sectors).
+// neighbouring bytes next. global_load_requests and dram_read_bytes are unchanged. The cost is
+// additional L2 traffic for prefetched sectors (l2_sectors).
 
 Variant tile_hinted() {
   return tile_variant<HintedLoad>(
@@ -229,9 +228,8 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   add_in_last_block(sum, sums, finished, total);
 }
 
-// `kernel_of(zero)` returns the kernel for the element type of `zero`. The kernel's arguments are
-// the terms, an array for `blocks` per-block sums, a counter that is 0 at the start, and the
-// address of the result.
+// `kernel_of(zero)` returns the kernel for the element type of `zero`. Its arguments are the terms,
+// an array for per-block sums, a counter that is 0 at the start, and the address of the result.
 template <class KernelOf>
 Variant in_one_kernel(Variant v, KernelOf kernel_of,
                       std::int64_t (*blocks)(const Problem&, const DeviceSpec&),

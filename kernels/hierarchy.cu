@@ -1,13 +1,9 @@
 // hierarchy: latency of a load, by the memory that holds its data and the size of the working set.
 //
 // The question: how large is each memory that serves a load, and what is its latency? In a chain,
-// each load needs the address that the previous load returned. If the chain's working set of
-// `bytes` exceeds the capacity of a memory, some steps access the next memory, and the mean latency
-// rises.
-//
-// Nodes are `stride` bytes apart. The chain visits them in random order, so that no prefetcher,
-// cache set or open DRAM row can predict the next step. With a stride of one page, L2 holds all
-// nodes, and the time of a step beyond L2's latency is the translation of its address.
+// each load needs the address that the previous load returned. If the chain's `bytes` exceed the
+// capacity of a memory, the mean latency rises. Nodes are `stride` bytes apart and visited in
+// random order, so that no prefetcher, cache set or open DRAM row can predict the next step.
 //
 // The kernel reads the clock around `steps` steps. Before these steps, all SMs touch the whole set
 // to fill L2, and untimed steps over at most 4096 nodes fill L1.

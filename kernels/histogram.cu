@@ -1,8 +1,7 @@
 // histogram: counts how often each value occurs among n samples.
 //
-// The question: which memory should hold the counters? Each sample increments a counter that any
-// thread may need, with an atomic addition. Equal samples conflict, and in data that follows Zipf's
-// law a few values make up most samples.
+// The question: which memory should hold the counters? Any thread may need any counter, and equal
+// samples conflict: in data that follows Zipf's law a few values make up most samples.
 #include <algorithm>
 #include <vector>
 

@@ -5,8 +5,8 @@
 // pages, which the operating system does not move. A kernel may read host memory in place over the
 // bus, or access managed memory, whose pages then migrate to the device.
 //
-// Times are from the host's clock, from before the first call until the host knows that the data
-// have arrived.
+// The host's clock is read before the first call and when the host knows that the data have
+// arrived.
 #include <algorithm>
 
 #include "kernels/common/family.cuh"
@@ -190,8 +190,8 @@ Variant mapped_in() {
 // ---- managed_in: kernel that loads managed memory
 //
 // The pages are on the host until a kernel accesses them. The first access to a page is a page
-// fault, upon which the driver migrates a group of pages. The program needs no copies. The cost is
-// the time of the faults, which occur one after the other.
+// fault, upon which the driver migrates a group of pages. The cost is the time of the faults, which
+// occur one after the other.
 
 Variant managed_in() {
   return variant("managed_in", "pinned_in", {"on_device"}, time(Direction::increases, 1.2),
