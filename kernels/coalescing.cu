@@ -140,8 +140,8 @@ Variant read_reversed() {
 // The values start `offset` words into the buffer. The 128 bytes of a warp therefore span two lines
 // and, unless the offset is a multiple of 8, five sectors. The next warp also loads the fifth
 // sector and hits it in L1 or L2: global_load_sectors_per_request increases to 5, but
-// dram_read_bytes is nearly unchanged. Misalignment costs more where it prevents 16-byte loads (see
-// vector_width).
+// dram_read_bytes is nearly unchanged. Misalignment costs more time if it prevents 16-byte loads
+// (see vector_width).
 // held: global_load_sectors_per_request = 5
 
 Variant read_misaligned() {

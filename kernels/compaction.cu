@@ -51,7 +51,7 @@ constexpr int kBlock = kScanBlock;
 // The thread of a kept element adds 1 to a counter and stores the element at the counter's old
 // value, so the order is lost. All additions go to one address, and L2 performs them one after
 // another, one per kept element (l2_atomic_cycles). If ptxas knew that all lanes have one address,
-// it would combine their additions into one per warp. The address therefore includes the element's
+// ptxas would combine the additions into one per warp. The address therefore includes the element's
 // highest bit, which is 0 for all kept elements.
 
 __global__ void __launch_bounds__(kBlock) per_element_kernel(Elements x, Kept kept) {

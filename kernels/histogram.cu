@@ -187,9 +187,9 @@ Variant vector_loads() {
 // ---- match_aggregated: one addition per distinct sample of a warp
 //
 // __match_any_sync returns to each lane the mask of lanes with the same sample, and the lowest of
-// these lanes adds their number to the counter. L2 receives one addition per distinct sample of a
-// warp, far fewer than one per sample if the data is skewed. If samples are uniform, hardly any
-// lanes agree, and the matching only adds instructions: warp_instructions increases.
+// these lanes adds the number of these lanes to the counter. L2 receives one addition per distinct
+// sample of a warp, far fewer than one per sample if the data is skewed. If samples are uniform,
+// hardly any lanes agree, and the matching only adds instructions: warp_instructions increases.
 // global_load_requests is unchanged.
 
 template <class T>
