@@ -169,7 +169,7 @@ template <int kVectors>
 __device__ __forceinline__ Word load_and_count(const Elements& x, std::int64_t tile,
                                                HeldTile<kVectors>& held) {
   load_tile<kBlock>(x.at, x.n, tile, held.vectors);
-  if ((tile + 1) * kTileElements < kBlock, kVectors >> x.n) {
+  if (x.n < (tile + 1) * kTileElements<kBlock, kVectors>) {
     const std::int64_t left = x.n - first_of_thread<kBlock, kVectors>(tile);
 #pragma unroll
     for (int j = 0; j < kVectors; ++j) {
