@@ -68,13 +68,13 @@ TEST_CASE("Only passed rows have prediction errors", "[chart]") {
 
 TEST_CASE("A declared figure has its kind and its axis, named as in the table", "[chart]") {
   Family family = toy_family();
-  family.figures = {{"toy", "swept_times", "Times", {{"param.m", "size"}}}};
+  family.plots = {{"toy", "swept_times", "Times", {{"param.m", "size"}}}};
   const RecordTable records = swept();
   const Json figure = data_of(records, &family).at("figure");
   CHECK(figure.at("kind").get<std::string>() == "swept_times");
   CHECK(figure.at("axis").get<std::string>() == "m = n");  // heading of the column
   CHECK(figure.at("label").get<std::string>() == "size");
-  family.figures = {{"toy", "swept_times", "Times", {{"param.n", "size"}}}};
+  family.plots = {{"toy", "swept_times", "Times", {{"param.n", "size"}}}};
   // The column m = n shows both parameters.
   CHECK_FALSE(data_of(records, &family).at("figure").contains("axis"));
   CHECK_FALSE(data_of(records).contains("figure"));

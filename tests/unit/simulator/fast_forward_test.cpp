@@ -31,9 +31,9 @@ struct Both {
 
 Both times_of(const std::string& code, BlocksOfSm blocks) {
   Both both;
-  both.some = TimedRun(code, kLoopThreads).time(figures(), blocks);
+  both.some = TimedRun(code, kLoopThreads).time(parameters(), blocks);
   blocks.times_all = true;
-  both.all = TimedRun(code, kLoopThreads).time(figures(), blocks);
+  both.all = TimedRun(code, kLoopThreads).time(parameters(), blocks);
   return both;
 }
 
