@@ -1,19 +1,18 @@
-// latency: time that a warp waits for the result of one step before it can issue the next.
+// latency: time from the issue of a step to the issue of the next step, which needs its result.
 //
 // The question: what is the latency of a dependent step, from a multiply-add to a load from DRAM?
 // By Little's law, throughput times latency is the number of operations that must be in flight.
-// Latency does not limit a kernel that has that many in flight. These latencies therefore determine
-// how many warps, loads per thread or bytes per SM are needed to reach a ceiling.
+// These latencies therefore determine how many warps, loads per thread or bytes per SM a kernel
+// needs to reach a ceiling.
 //
-// One block executes `steps` steps on an otherwise idle GPU. Each step needs the result of the
-// previous one, so time divided by steps is the latency. All lanes of the warp execute the same
-// step at the same address. A load is thus one request of one sector, as from a single lane, and
-// the warp does not diverge. The loop adds a jump and two or three instructions per 256 steps,
+// One block executes `steps` dependent steps on an otherwise idle GPU, so time divided by steps is
+// the latency. The lanes of a warp access the same address: a load is one request of one sector,
+// and the warp does not diverge. The loop adds a jump and two or three instructions per 256 steps,
 // about 1 % of a chain of multiply-adds and less of the other chains. Subtract floor_us, the time
 // of the launch itself.
 //
-// In most kernels, the other SMs load as well. Two variants therefore execute the steps of l2 and
-// dram on all SMs at once, with one block per SM.
+// Two variants execute the steps of l2 and dram on all SMs at once, with one block per SM, because
+// in most kernels the other SMs load as well.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -30,16 +29,16 @@ struct Problem {
   std::int64_t bytes;
 };
 
-// In a pointer chase, each step loads the address of the next one, so no instruction computes
-// anything between two loads. Each copy of the buffers has its own addresses; the order of lines is
-// the same.
+// In a pointer chase, each step loads the address for the next one; no instruction computes
+// anything between two loads. All copies of the buffers have the same order of lines, with their
+// own addresses.
 struct Data {
   // kLineWords per line: address of the next line, number of the step that leaves this line, 0.
   std::uint64_t* chain;
   float* sums;               // output of fma, one per lane
   std::uint32_t* last;       // output of chases: the line that the last step reaches
   std::uint32_t* tokens;     // output of barrier, one per thread
-  std::uint32_t* distances;  // output of chases on all SMs: steps between start and end of each
+  std::uint32_t* distances;  // output of chases on all SMs: steps from start to end of each
 };
 
 using Family = FamilyOf<Problem, Data>;
@@ -74,17 +73,17 @@ constexpr std::int64_t kLineBytes = 128;
 constexpr std::int64_t kLineWords = kLineBytes / static_cast<std::int64_t>(sizeof(std::uint64_t));
 /// Fits in every L1: 28 KiB remain on compute capability 9.0 when shared memory is at its maximum.
 constexpr std::int64_t kL1Bytes = 16 * 1024;
-/// Results of chases on all SMs: several times as many as any GPU has SMs.
+/// Number of elements of `distances`, several times the number of SMs of any GPU.
 constexpr int kDistances = 1024;
 
-// The order is random within windows of 4 MiB. A visit covers 128 lines of one window, then the
-// next window is visited. After the last window, the next visit of the first window covers 128
-// other lines. No line repeats before all lines have been visited.
+// A chase visits 128 lines of a 4 MiB window in random order, then 128 lines of the next window.
+// After the last window, it visits 128 other lines of the first one. No line repeats before all
+// lines have been visited.
 //
-// A window is small because of the TLBs: it has two pages of 2 MiB, so at most two of 128 steps
-// wait for a translation, however few entries the first TLB has. It is large because of DRAM: 4096
-// rows of 1 KiB, so one step in sixty accesses a row that the same visit has already opened. Random
-// order avoids strides that prefetchers, banks or cache sets could exploit.
+// A window has two pages of 2 MiB, so at most two of 128 steps wait for a translation, however few
+// entries the first TLB has. It has 4096 DRAM rows of 1 KiB, so one step in sixty accesses a row
+// that the same visit has already opened. Random order avoids strides that prefetchers, banks or
+// cache sets could exploit.
 constexpr std::int64_t kWindowLines = (std::int64_t{4} << 20) / kLineBytes;
 constexpr std::int64_t kVisit = 128;
 static_assert(kWindowLines % kVisit == 0, "a window is a whole number of visits");
@@ -147,9 +146,9 @@ std::optional<std::string> not_in_l1(const Problem& p, const DeviceSpec&) {
   return "needs bytes <= " + std::to_string(kL1Bytes) + ", which fits in every L1";
 }
 
-// If L2 has two partitions, each one caches what its own SMs read. Beyond its size a step accesses
-// the other partition: 265 cycles up to 20 MB and 475 from 35 to 45 MB on an H100 PCIe, which has
-// 25 MB in each (gpu-benches, gpu-latency/h100_pcie.txt).
+// If L2 has two partitions, each one caches the lines that its own SMs read. In a chain larger than
+// one partition, steps also access the other partition: 265 cycles up to 20 MB and 475 from 35 to
+// 45 MB on an H100 PCIe, which has 25 MB in each (gpu-benches, gpu-latency/h100_pcie.txt).
 std::optional<std::string> not_in_l2(const Problem& p, const DeviceSpec& device) {
   if (p.bytes <= device.l2_bytes / 2) return lacks_unique_end(lines(p), p.steps);
   return "needs bytes <= " + std::to_string(device.l2_bytes / 2) + ", half of this device's L2";
@@ -181,7 +180,7 @@ Variant fma() {
 // ---- shared: dependent loads from shared memory
 //
 // Each LDS uses the result of the previous one as its address. Shared memory has no tags and cannot
-// miss. All lanes load the same word, so no lanes conflict; each conflict would add a wavefront.
+// miss. All lanes load the same word, so no bank conflict adds a wavefront.
 
 // Word i is the shared memory address of the word for the line that follows line i.
 __global__ void __launch_bounds__(kWarp) shared_kernel(Task t) {
@@ -226,10 +225,9 @@ __global__ void __launch_bounds__(kWarp) chase_kernel(Task t) {
 
 // ---- l1: dependent loads that hit L1
 //
-// Each LDG uses the result of the previous one as its address. The chain has so few lines that only
-// the first round misses, and l1_hit_pct is near 100. L1 uses the same memory as shared memory, but
-// each load must look up a tag. The difference from shared is the cost of a cache compared with
-// memory that the program fills.
+// Each LDG uses the result of the previous one as its address. The chain fits in L1, so only the
+// first load of each line misses, and l1_hit_pct is near 100. L1 and shared memory are the same
+// memory, but a load through L1 must also look up a tag, so it takes longer than in shared.
 
 Variant l1() {
   Variant v = chain("l1", "shared", "last", chase_kernel<DefaultLoad>, kWarp)
@@ -242,8 +240,8 @@ Variant l1() {
 // ---- l2: dependent loads that bypass L1
 //
 // ld.global.cg bypasses L1, so each step is a round trip across the chip to a slice of L2, averaged
-// over near and far slices. In mode warm the previous launch has loaded the chain, and all of it is
-// in L2. The chain may be at most as large as one of the two partitions of L2, which caches what
+// over near and far slices. In mode warm, the previous launch has loaded the whole chain into L2.
+// The chain may be at most as large as one of the two partitions of L2, which caches the lines that
 // its own SMs read.
 
 Variant l2() {
@@ -255,10 +253,10 @@ Variant l2() {
 
 // ---- dram: dependent loads that miss L2
 //
-// The loads are those of l2, but each one misses: no line repeats, and in mode cold no line is in
-// L2. In other modes the result depends on the lines that L2 keeps from the previous launch.
+// The loads are the same as in l2, but each one misses: no line repeats, and in mode cold no line
+// is in L2. In other modes the result depends on the lines that L2 keeps from the previous launch.
 // Latency × bandwidth is the number of bytes that must be in flight to use the full bandwidth of
-// DRAM. dram_read_bytes is 2 × 32 = 64 per step where L2 fetches two sectors.
+// DRAM. dram_read_bytes is 2 × 32 = 64 per step if L2 fetches two sectors per miss.
 
 Variant dram() {
   Variant v = chain("dram", "l2", "last", chase_kernel<LoadCg>, kWarp)
@@ -270,11 +268,11 @@ Variant dram() {
 
 // ---- atomic_l2: dependent atomic operations
 //
-// The chase of l2 is executed with atomic additions of zero, which return the next address. A
-// ticket, a lock or the head of a queue has this latency. One lane issues them, because 32 lanes
-// would queue for one word: global_load_requests decreases. L2 executes the addition in the line's
-// home partition. The difference from l2 is the addition and, where L2 has two partitions, the
-// distance to the far one.
+// Each step of l2's chase becomes an atomic addition of zero, which returns the next address:
+// global_load_requests decreases. A ticket, a lock or the head of a queue has this latency. Only
+// one lane executes the steps, because L2 would process 32 additions to one word one after another.
+// L2 executes the addition in the line's home partition. The difference from l2 is the time of the
+// addition and, if L2 has two partitions, of the way to the far one.
 
 Variant atomic_l2() {
   Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1)
@@ -285,10 +283,10 @@ Variant atomic_l2() {
 
 // ---- l2_all_sms, dram_all_sms: the chases of l2 and dram by one warp on each SM
 
-// Each block starts in its own share of the chain. If the share is longer than the chase, the start
-// within it is random. Without this, shares that are whole rounds over the windows (128 SMs in 512
-// MiB) would put all SMs in the same window at the same time, in rows that others have opened. The
-// results do not depend on the number of blocks: each block stores its distance from its start.
+// Each block starts in its own share of the chain, at a random line if the share is longer than the
+// chase. With a fixed line, shares that are whole rounds over the windows (128 SMs in 512 MiB)
+// would put all SMs in one window at the same time, in DRAM rows that other SMs have opened. Each
+// block stores its distance from its start, so results do not depend on the number of blocks.
 __global__ void __launch_bounds__(kWarp)
     chase_on_all_sms_kernel(Order order, std::uint64_t* chain, std::uint32_t* distances,
                             int steps) {
@@ -325,11 +323,11 @@ std::optional<std::string> too_many_sms(const DeviceSpec& device) {
 
 // ---- l2_all_sms: L2 latency with all SMs loading
 //
-// One warp on each SM executes the chase of l2, as in a kernel that fills the device. All warps use
-// one chain, because the SMs share most of the capacity that L2 has for them. They start far apart,
-// so that few requests are for the same line at the same time. One load per SM is far below the
-// bandwidth of L2. The difference from l2 is contention in the network, and the longer distance of
-// the SM whose chase ends last. l2_sectors increases in proportion to the number of SMs.
+// One warp on each SM executes the chase of l2. All warps use one chain, because the SMs share L2,
+// but they start far apart, so that few requests are for the same line at the same time. One load
+// in flight per SM uses little of L2's bandwidth. Two effects add to the latency of l2: contention
+// in the network, and the longer distance of the SM whose chase ends last. l2_sectors increases in
+// proportion to the number of SMs.
 
 Variant l2_all_sms() {
   Variant v = on_all_sms("l2_all_sms", "l2").expecting({{"l2_sectors", Direction::increases, 2}});
@@ -342,11 +340,11 @@ Variant l2_all_sms() {
 
 // ---- dram_all_sms: DRAM latency with all SMs loading
 //
-// One warp on each SM executes the chase of dram. Each warp accesses lines that no other warp
-// accesses, so every step misses L2 as in dram. Each SM also stays in one window for 128 steps, and
-// the SMs are spread over all windows. The difference from dram is contention in the network and in
-// DRAM, and the longer distance of the SM whose chase ends last. dram_read_bytes increases in
-// proportion to the number of SMs.
+// One warp on each SM executes the chase of dram. No two warps access the same line, so every step
+// misses L2 as in dram. Each SM stays in one window for 128 steps, and the SMs are spread over all
+// windows. Two effects add to the latency of dram: contention in the network and in DRAM, and the
+// longer distance of the SM whose chase ends last. dram_read_bytes increases in proportion to the
+// number of SMs.
 
 Variant dram_all_sms() {
   Variant v =
@@ -364,9 +362,9 @@ Variant dram_all_sms() {
 
 // ---- barrier: consecutive barriers
 //
-// Eight warps execute __syncthreads() with no work in between. This is the cost of a barrier when
-// all warps arrive at the same time, as at each tile of a tiled kernel. Any stalled_barrier beyond
-// it in such a kernel is the wait for the last warp.
+// Eight warps execute __syncthreads() with no work in between. This is the cost of a barrier at
+// which all warps arrive at the same time. In a tiled kernel, stalled_barrier beyond this cost is
+// the wait for the last warp.
 
 __global__ void __launch_bounds__(kBarrierBlock) barrier_kernel(Task t) {
   __shared__ unsigned numbers[kBarrierBlock];

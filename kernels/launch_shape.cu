@@ -2,12 +2,11 @@
 // shapes.
 //
 // The question: which block shape and grid should a launch have? The kernel changes the sign of
-// every other element, in a checkerboard pattern, which moves the origin of a Fourier transform to
-// the center. A thread computes its element's position, loads the element and stores it. The time
-// is therefore the time of the bytes unless the launch adds to it. The 32 lanes of a warp are
-// numbered along x first, then y, then z, so the block's shape decides whether they are contiguous
-// in memory. Threads outside the array start and exit. A warp with one active lane costs as much as
-// a warp with 32. The number of blocks is limited, in y and z much more than in x.
+// every other element in a checkerboard pattern, which shifts the origin of a Fourier transform to
+// the center. Each thread loads and stores one element, so memory bandwidth limits the time unless
+// the launch adds to it. The 32 lanes of a warp are numbered along x first, then y, then z, so the
+// block's shape decides whether their elements are contiguous in memory. Threads outside the array
+// start and exit. A warp with one active lane uses as many issue slots as a warp with 32.
 #include <algorithm>
 #include <string>
 
@@ -27,7 +26,7 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-/// The extents with the types that kernels use: indices along one axis fit in 32 bits.
+/// Extents as a kernel argument, 32 bits each.
 struct Volume {
   unsigned nx, ny, nz;
   explicit Volume(const Problem& p)
@@ -47,11 +46,11 @@ __host__ __device__ inline float checkered(float v, unsigned x, unsigned y, unsi
 //
 // Each warp processes 32 contiguous elements of a row. A request is 128 bytes, which are 4 sectors
 // if rows start at a sector boundary (global_load_sectors_per_request). Each row is divided into
-// pieces of 256 elements, and the remaining threads of the last piece have no element. These are
-// few threads if rows are long, and most threads if rows are shorter than a block.
+// pieces of 256 elements, and threads past the end of the row are idle. If rows are much shorter
+// than a block, most threads are idle.
 // held: global_load_sectors_per_request = 4
 
-/// The kernel of all variants named after a block shape, which only the launch determines.
+/// Kernel of all variants that are named after a block shape; they differ only in their launch.
 __global__ void block_kernel(Volume v, const float* in, float* out) {
   const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned y = blockIdx.y * blockDim.y + threadIdx.y;
@@ -124,7 +123,7 @@ Variant block_256x1x1() {
   return in_blocks("block_256x1x1", "", {kBlock, 1, 1}, {});
 }
 
-// Arrays where, in all shapes, nearly all warps are completely inside or outside.
+// Arrays so large that, in all block shapes, nearly all warps are completely inside or outside.
 bool has_wide_planes(const Problem& p) {
   constexpr std::int64_t kMany = 256;
   return p.nx >= kMany && p.ny >= kMany;
@@ -146,9 +145,9 @@ bool is_line(const Problem& p) {
 // ---- block_32x8x1: one row of 32 elements per warp
 //
 // Each warp processes 32 contiguous elements of one of the block's eight rows:
-// global_load_sectors_per_request is unchanged. The pieces of rows are shorter than in
-// block_256x1x1, so fewer threads are idle at row ends, but some may be idle at the last rows. In a
-// 1D array, seven of eight warps are outside the array: warp_instructions increases.
+// global_load_sectors_per_request is unchanged. Pieces of rows are shorter than in block_256x1x1,
+// so fewer threads are idle at row ends, but threads past the last row may be idle. In a 1D array,
+// seven of eight warps are outside the array: warp_instructions increases.
 
 Variant block_32x8x1() {
   return in_blocks(
@@ -160,9 +159,9 @@ Variant block_32x8x1() {
 // ---- block_16x16x1: two rows per warp
 //
 // The lanes of a warp are in two rows and access 64 bytes of each. If rows start at a sector
-// boundary, the number of sectors is unchanged. Otherwise a piece of a row starts within a sector
-// and touches one additional sector, so a request touches two more. In a 1D array, 16 lanes of each
-// warp with work are outside: active_lanes_per_instruction decreases.
+// boundary, the number of sectors is unchanged. Otherwise each of the two pieces starts within a
+// sector and touches one additional sector. In a 1D array, 16 lanes of each warp with work are
+// outside: active_lanes_per_instruction decreases.
 
 Variant block_16x16x1() {
   return in_blocks(
@@ -176,7 +175,7 @@ Variant block_16x16x1() {
 //
 // The lanes of a warp access 32 bytes in each of four rows, one sector each if rows start at a
 // sector boundary. Otherwise most pieces cross a sector boundary, and a request touches seven or
-// eight instead of five: global_load_sectors_per_request increases.
+// eight sectors, instead of five in block_256x1x1: global_load_sectors_per_request increases.
 
 Variant block_8x32x1() {
   return in_blocks(
@@ -188,9 +187,9 @@ Variant block_8x32x1() {
 
 // ---- block_1x256x1: one column per block
 //
-// x and y are exchanged, a common mistake, so consecutive threads are in consecutive rows. Each
-// lane is in a different row: 32 sectors per request, of which 4/32 = 1/8 is used. Neighbouring
-// blocks use the rest, if L1 or L2 still holds it.
+// x and y are exchanged, a common mistake: each lane of a warp is in a different row. A request
+// touches 32 sectors, of which 4/32 = 1/8 is used. Blocks of neighbouring columns use the other
+// bytes, if L1 or L2 still holds them.
 // held: global_load_sectors_per_request = 32
 
 Variant block_1x256x1() {
@@ -202,8 +201,8 @@ Variant block_1x256x1() {
 // ---- block_32x4x2: a three-dimensional block
 //
 // The block has rows of 32 threads in two planes. A warp still processes 32 contiguous elements of
-// one row, so its requests are unchanged. Such shapes serve kernels that use the neighbours of an
-// element. In an array with one plane, the warps of the second plane are outside.
+// one row, so its requests are unchanged. Stencil kernels use such shapes. In an array with one
+// plane, the warps of the second plane are outside.
 
 Variant block_32x4x2() {
   return in_blocks(
@@ -214,9 +213,9 @@ Variant block_32x4x2() {
 
 // ---- block_8x8x4: a nearly cubic block
 //
-// This shape has the most neighbours within a block, and four rows per warp. A request touches four
-// sectors, as before, if rows start at a sector boundary, and up to eight otherwise:
-// global_load_sectors_per_request then increases.
+// More of an element's neighbours are in the same block than in any other shape, and a warp has
+// four rows. A request touches four sectors, as in block_32x4x2, if rows start at a sector
+// boundary, and up to eight otherwise: global_load_sectors_per_request then increases.
 // held: global_load_sectors_per_request = 4
 
 Variant block_8x8x4() {
@@ -229,9 +228,9 @@ Variant block_8x8x4() {
 // ---- block_1024: the maximum block size
 //
 // Blocks have 1024 threads instead of 256, so there are a quarter as many blocks. The GPU starts a
-// limited number of blocks per second, and the blocks of block_256x1x1 load 1 KB each and end as
-// fast as they start. The cost is that only two blocks fit on an SM: a block slot stays occupied
-// until the last of 32 warps has ended.
+// limited number of blocks per second, and a block of block_256x1x1 loads only 1 KB. The cost is
+// that only two blocks fit on an SM, and a block slot stays occupied until the last of 32 warps has
+// ended.
 // held: blocks = 1/4 × block_256x1x1
 
 constexpr auto has_long_rows = at_least(&Problem::nx, 4096);
@@ -244,9 +243,8 @@ Variant block_1024() {
 
 // ---- block_32: one warp per block
 //
-// Each warp of block_256x1x1 is a block of its own. An SM holds 32 blocks, whose warps are 32 / 64
-// = 1/2 of the warps that it has room for (blocks_per_sm). The GPU must start eight times as many
-// blocks.
+// Each warp of block_256x1x1 becomes a block. An SM holds at most 32 blocks (blocks_per_sm), so its
+// resident warps are 32 / 64 = 1/2 of the maximum. The GPU must start eight times as many blocks.
 // held: blocks_per_sm = 32; blocks = 8 × block_256x1x1
 
 Variant block_32() {
@@ -265,7 +263,7 @@ ExpectedChangesOf<Problem> a_second_warp() {
 //
 // A block of 33 threads has two warps, and the second has one lane: warp_instructions nearly
 // doubles, active_lanes_per_instruction decreases to 16.5, and every other request is for one
-// element. This costs no time as long as starting blocks is the limit.
+// element. This costs no time if the rate at which blocks start is the limit.
 // held: warp_instructions = 2 × block_32 within 10 %
 // held: active_lanes_per_instruction = 16.5 within 2 %
 
@@ -275,8 +273,8 @@ Variant block_33() {
 
 // ---- busy_32: one warp per block, limited by instructions
 //
-// The kernel of block_32 also executes a chain of multiplications by 1 for each element. They are
-// so numerous that issue slots become the limit: warp_instructions increases by their number.
+// The kernel of block_32 also executes a chain of multiplications by 1 for each element, long
+// enough that issue slots become the limit: warp_instructions increases.
 
 constexpr int kMultiplications = 1024;
 
@@ -323,9 +321,9 @@ Variant busy_33() {
 // ---- twice_the_blocks: a grid with excess blocks
 //
 // The grid of block_256x1x1 has twice as many blocks in x, like a grid sized for the largest
-// possible problem. A thread outside the array exits at its first branch. It executes the
-// instructions before this branch and accesses no bytes. The GPU starts its block like any other,
-// which costs the full time if starting blocks is the limit.
+// possible problem. Threads of the excess blocks exit at their first branch and access no memory.
+// The GPU starts these blocks like any other. If starting blocks is the limit, each costs as much
+// time as a block with work.
 // held: blocks = 2 × block_256x1x1
 
 Variant twice_the_blocks() {
@@ -341,9 +339,9 @@ Variant twice_the_blocks() {
 
 // ---- loop_rows: loop over rows
 //
-// A grid has at most 65535 blocks in y and in z (2^31 - 1 in x). If there are more rows, a launch
-// with one block per row fails. Here each block advances by the number of blocks in y until the
-// last row, so any number of rows works.
+// A grid has at most 65535 blocks in y and in z (2^31 - 1 in x), so a launch with one block per row
+// fails if there are more rows. Here each block advances by the number of blocks in y until the
+// last row.
 
 __global__ void loop_rows_kernel(Volume v, const float* in, float* out) {
   const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -371,11 +369,11 @@ Variant loop_rows() {
 
 // ---- flat_64: one linear index, decomposed by division
 //
-// Each thread has one linear index and computes the position of its element from it. No thread is
-// idle except in the last block, even if rows are short, and the limit of the grid is the limit in
-// x. The GPU has no integer division instruction: two divisions by values unknown to the compiler
-// take many instructions in 32 bits. In 64 bits they take more, because the code first checks
-// whether 32 bits suffice. warp_instructions increases.
+// Each thread computes the position of its element from one linear index. Only threads of the last
+// block are idle, even if rows are short, and the grid needs blocks only in x. The GPU has no
+// integer division instruction: two divisions by values unknown to the compiler take many
+// instructions in 32 bits. In 64 bits they take more, because the code first checks whether 32 bits
+// suffice. warp_instructions increases.
 
 template <class Index>
 __device__ void do_flat(const Volume& v, Index i, const float* in, float* out) {
@@ -401,7 +399,7 @@ Shape one_each(const Problem& p, const DeviceSpec&) {
   return flat_shape(p, ceil_div(elements(p), kBlock));
 }
 
-// Arrays whose rows use only a few threads of a block of 256.
+// Arrays of at least 1024 rows, each much shorter than a block of 256.
 bool has_short_rows(const Problem& p) {
   constexpr std::int64_t kShort = 40;
   constexpr std::int64_t kMany = 1024;
@@ -475,9 +473,9 @@ Variant flat_multiply() {
 // ---- grid_stride: one wave of blocks for any size
 //
 // The grid has as many blocks as fit on all SMs, and each thread advances by the number of threads
-// in the grid. The GPU starts these blocks once instead of one block per 1 KB, and a thread
-// executes the code before its loop once: warp_instructions decreases. The grid depends on the GPU
-// and not on the problem. Each thread still has one load in flight.
+// in the grid. The GPU no longer starts one block per 1 KB of the array, and a thread executes the
+// code before its loop once: warp_instructions decreases. The grid depends on the GPU and not on
+// the problem. Each thread still has one load in flight.
 
 __global__ void __launch_bounds__(kBlock) grid_stride_kernel(Rows r, const float* in, float* out) {
   const unsigned stride = gridDim.x * kBlock;

@@ -40,9 +40,9 @@ using Variant = Family::Variant;
 constexpr int kPlainTile = 32;
 constexpr Extent kPlainBlock{kPlainTile, kPlainTile, 1};
 
-// One element of C. The pointers are incremented and the trip count has 32 bits. With 64-bit
-// products in the loop, the compiler issues half of an iteration's loads only after the other half
-// has arrived, and each iteration waits for latency twice.
+// One element of C. Pointers are incremented, and the trip count has 32 bits: with 64-bit products
+// in the loop, the compiler issues half of an iteration's loads only after the other half has
+// arrived, and each iteration waits for latency twice.
 __device__ inline float dot(const float* a_row, const float* b_col, int depth, int pitch_b) {
   float sum = 0.0f;
   for (int k = 0; k < depth; ++k, b_col += pitch_b)
@@ -75,14 +75,14 @@ Variant ladder_variant(std::string id, std::string compare_to, KernelOrChoice ke
                                 std::move(expected));
 }
 
-// Tiles are whole, and each SM has enough work to show the mechanism.
+// Problems in which each SM has enough work to show the mechanism.
 bool is_large(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= 1024;
 }
 
-// Several blocks share an SM. A single block's stalls at barriers are mostly the wait for the first
-// slice. At 1024, cold, five counts on H200s gave 1.16 to 1.37 times fewer such stalls with one of
-// two barriers removed, and at 2048 and above 1.5 to 2.5 times fewer.
+// Problems in which several blocks share an SM. A block alone on its SM stalls at barriers mostly
+// until the first slice arrives. At 1024, cold, five counts on H200s gave 1.16 to 1.37 times fewer
+// such stalls with one of two barriers removed, and at 2048 and above 1.5 to 2.5 times fewer.
 bool shares_sms(const Problem& p) {
   return std::min({p.m, p.n, p.k}) >= 2048;
 }
@@ -119,12 +119,12 @@ Variant coalesced() {
 // A block copies 32×32 tiles of A and B to shared memory and reads each element 32 times from
 // there: global_load_requests falls 32-fold, and shared memory traffic replaces L1 traffic. It
 // costs a barrier before and after each tile (2k/32), at which all 32 warps of the block wait.
-// Shared memory returns no more bytes per cycle than L1 does (128 per SM), so with more than one
-// load per multiply-add it is the next limit.
+// Shared memory returns no more bytes per cycle than L1 (128 per SM), so with more than one load
+// per multiply-add, shared memory is the next limit.
 // held: global_load_requests = 1/32 × coalesced at k=64; barriers_per_block = 4 at k=64
 
-// Each thread copies one element of each tile and computes one of C. Elements outside the matrices
-// are zeros in the tiles, so the inner loop needs no guard.
+// Each thread copies one element of each tile and computes one element of C. Elements outside the
+// matrices are zeros in the tiles, so the inner loop needs no guard.
 __global__ void __launch_bounds__(kPlainTile* kPlainTile)
     smem_tile_kernel(Problem p, const float* a, const float* b, float* c) {
   __shared__ float tile_a[kPlainTile][kPlainTile];
@@ -213,7 +213,7 @@ Variant coarsen_1d() {
 //
 // Each thread computes 8×8 elements of C. Per k it loads eight elements of A and eight of B from
 // shared memory for 64 multiply-adds: shared_load_wavefronts and warp_instructions decrease. The
-// cost is 64 accumulator registers per thread, which leave 16 warps per SM. Independent
+// cost is 64 accumulator registers per thread, which leave 16 warps per SM; the independent
 // accumulators hide latency instead of warps. All loads still have 4 bytes per lane.
 
 constexpr int kSquareTile = 128;
@@ -278,9 +278,9 @@ Variant coarsen_2d() {
 
 // ---- vectorized: 128-bit accesses to global and shared memory
 //
-// Each lane moves 16 bytes of the same tile. A is transposed on its way to shared memory, so a
+// Each lane copies 16 bytes at a time. The block stores A transposed in shared memory, so a
 // thread's rows are contiguous, and four 128-bit shared loads replace sixteen of 32 bits; global
-// loads decrease in the same way. warp_instructions decreases. It costs alignment: if 4 does not
+// loads decrease by the same factor. warp_instructions decreases. It costs alignment: if 4 does not
 // divide k and n, narrower global loads remain (load_width_bits). The warps still wait for each
 // slice's global loads between barriers.
 
@@ -414,7 +414,7 @@ Variant double_buffered() {
 // ---- warp_tile: a compact patch of C per warp, 16×8 results per thread
 //
 // A warp computes 64×64 elements with 4×8 lanes of 16×8, instead of 16×128 with 2×16 lanes of 8×8.
-// Six 128-bit shared loads serve 128 multiply-adds instead of eight, and lanes that read one
+// For 128 multiply-adds it needs six 128-bit shared loads instead of eight, and lanes that read one
 // address are paired: shared_load_wavefronts falls to half. It costs occupancy: 128 sums leave
 // registers for 8 warps per SM, too few to hide latency without the double buffers.
 // held: shared_load_wavefronts = 1/2 × double_buffered at k=64
@@ -424,7 +424,7 @@ struct WarpTileChoice : DoubleBufferedChoice {
   static constexpr int kWarpN = 64;
   static constexpr int kLanesM = 4;
   static constexpr bool kPairedLanes = true;
-  // The block's tile is the same, so half the threads: two blocks per SM, 255 registers per thread.
+  // The same block tile with half the threads: two blocks per SM, 255 registers per thread.
 };
 
 Variant warp_tile() {
@@ -440,9 +440,9 @@ Variant warp_tile() {
 //
 // cp.async copies from global to shared memory without using registers: two more slices are in
 // flight while one is multiplied, and no instruction waits for them in between. The block's tile
-// grows to 128×256, which loads (1/128 + 1/256) / (1/128 + 1/128) = 3/4 per result. It costs shared
-// memory for the slots, one block per SM, and single-element copies of A, which cp.async can
-// transpose only 4 bytes at a time (load_width_bits is the width for B).
+// grows to 128×256, which loads (1/128 + 1/256) / (1/128 + 1/128) = 3/4 as many elements per
+// result. It costs shared memory for the slots, one block per SM, and single-element copies of A,
+// which cp.async can transpose only 4 bytes at a time (load_width_bits is the width for B).
 
 struct AsyncStagesChoice : WarpTileChoice {
   static constexpr int kBlockN = 256;
@@ -510,8 +510,8 @@ Variant async_stages() {
 
 // ---- cublas: the cuBLAS baseline
 //
-// cuBLAS selects a kernel by shape, in fp32 with TF32 off: the same arithmetic, so the same limit.
-// Its gain over the other variants is in the order of instructions and the choice of tiles.
+// cuBLAS selects a kernel by shape, in fp32 with TF32 off: the same arithmetic and the same limit.
+// Its kernels differ from the other variants in the order of instructions and the choice of tiles.
 
 Variant cublas_sgemm() {
   return cublas_variant<Variant>("async_stages", work, [](const Problem& p, const Data& d) {

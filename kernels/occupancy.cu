@@ -2,13 +2,13 @@
 // flight, and with fewer registers than a kernel needs.
 //
 // The question: how many warps does a kernel need? By Little's law, throughput times latency is the
-// number of operations in flight, from any number of warps. For its share of DRAM bandwidth, an SM
-// must have this share times the load latency in flight. For one multiply-add per cycle, each of
-// its four schedulers must have as many independent multiply-adds as the latency has cycles: four.
-// They come from resident warps (thread-level parallelism) or from independent instructions of one
-// thread (instruction-level parallelism; V. Volkov, "Better performance at lower occupancy", GTC
-// 2010). The number of resident warps, the occupancy, is limited by the SM's threads, block slots,
-// registers or shared memory, whichever is exhausted first.
+// number of operations in flight, from any number of warps. An SM must have its share of DRAM
+// bandwidth times the load latency, in bytes, in flight. Each of its four schedulers needs four
+// independent multiply-adds, one for each cycle of latency. These operations come from resident
+// warps (thread-level parallelism) or from independent instructions of one thread
+// (instruction-level parallelism; V. Volkov, "Better performance at lower occupancy", GTC 2010).
+// The SM's threads, block slots, registers or shared memory, whichever is exhausted first, limit
+// the resident warps (the occupancy).
 //
 // The block size and an unused allocation of shared memory (ballast) set the occupancy here.
 // Kernels with launch bounds set it through their registers, and may spill.
@@ -41,9 +41,9 @@ constexpr int kMaxThreads = 1024;
 
 // ---- copy_ilp1: one load in flight per thread
 //
-// A thread loads an element, stores it, and continues with the next one. This is 4 bytes in flight
-// per resident thread, 8 KB on an SM of 2048 threads. That is too few to cover DRAM's latency at
-// full bandwidth, so bandwidth increases with occupancy up to the last warp.
+// A thread loads an element, stores it, and continues with the next one. It has 4 bytes in flight,
+// and an SM of 2048 threads has 8 KB. DRAM's latency at full bandwidth requires more, so bandwidth
+// increases with occupancy up to the last warp.
 
 /// Elements per lane in all copies, so that blocks have equal work for any number of loads.
 constexpr int kPerLane = 16;
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 
 constexpr std::int64_t kKib = 1024;
 
-// For kernels whose registers do not limit the number of resident threads.
+// Resident blocks per SM of a kernel whose registers do not limit their number.
 std::int64_t resident_blocks(std::int64_t threads, std::int64_t shared_bytes, const SmLimits& sm) {
   std::int64_t blocks = std::min<std::int64_t>(sm.max_blocks, sm.max_threads / threads);
   const std::int64_t each = shared_bytes + sm.reserved_shared_bytes;
@@ -93,7 +93,7 @@ std::int64_t resident_blocks(const Problem& p, const DeviceSpec& device) {
   return resident_blocks(p.block, p.shared_kib * kKib, device.sm);
 }
 
-// Ballast with which `blocks` blocks are resident, and no more.
+// Ballast, in bytes per block, with which exactly `blocks` blocks are resident per SM.
 std::int64_t ballast_for(std::int64_t blocks, const SmLimits& sm) {
   constexpr std::int64_t kUnit = 128;  // allocation granularity of shared memory
   const std::int64_t most = sm.shared_bytes / blocks - sm.reserved_shared_bytes;
@@ -198,8 +198,8 @@ Variant copy_ilp4() {
 //
 // This is copy_ilp2 with so much ballast that half as many blocks are resident as in copy_ilp1:
 // half the warps, each with twice the bytes in flight. active_warps_per_sm halves while
-// bytes_in_flight_per_sm is the same, and the bandwidth should be the same as well. Occupancy does
-// not determine the bandwidth.
+// bytes_in_flight_per_sm is the same. The bandwidth should be the same as well, because bytes in
+// flight and not occupancy determine it.
 
 Variant copy_half_warps() {
   return copy<2>("copy_half_warps", "copy_ilp1", Warps::half,
@@ -210,8 +210,8 @@ Variant copy_half_warps() {
 // ---- copy_quarter_warps: fewer warps, four loads in flight per thread
 //
 // This is copy_ilp4 with a quarter of the resident blocks: one warp has four loads in flight
-// instead of four warps with one load each. The bytes in flight are those of copy_ilp1, except that
-// a warp issues no new loads while it waits for the last of its four. active_warps_per_sm
+// instead of four warps with one load each. It has as many bytes in flight as copy_ilp1, except
+// that a warp issues no new loads while it waits for the last of its four. active_warps_per_sm
 // decreases.
 // held: blocks_per_sm = 1/4 × copy_ilp1
 
@@ -226,8 +226,7 @@ Variant copy_quarter_warps() {
 // Each multiply-add needs the previous result, so a warp issues at most once in four cycles. Four
 // warps per scheduler could fill its issue slots, and fewer fill at most 1/4 = 0.25 of them per
 // warp. The measured issue_active_pct is lower: when a block ends, its warps' issue slots stay
-// empty until its successor has started and loaded its elements. More resident blocks hide these
-// gaps.
+// empty until the next block has loaded its elements. More resident blocks hide these gaps.
 
 // Each thread has kChains chains of one element each. The loop overhead per multiply-add is the
 // same for every kChains.
@@ -298,8 +297,8 @@ bool has_four_warps(const Problem& p) {
 //
 // Each thread has two independent chains, so half as many blocks do the same work. A warp issues
 // two multiply-adds in four cycles: with one warp per scheduler issue_active_pct nearly doubles.
-// With many warps per scheduler the issue slots are full already, and it gains nothing.
-// fma_instructions is unchanged. The cost is a register per chain.
+// With many warps per scheduler, the issue slots are full already, and a second chain gains
+// nothing. fma_instructions is unchanged. The cost is a register per chain.
 // held: blocks = 1/2 × fma_ilp1
 
 Variant fma_ilp2() {
@@ -325,7 +324,7 @@ Variant fma_ilp4() {
 //
 // This is fma_ilp2 with so much ballast that half as many blocks are resident as in fma_ilp1:
 // active_warps_per_sm halves. issue_active_pct is unchanged, because a scheduler has as many
-// independent multiply-adds as before.
+// independent multiply-adds as in fma_ilp1.
 
 Variant fma_half_warps() {
   return fma<2>("fma_half_warps", "fma_ilp1", Warps::half,
@@ -339,9 +338,9 @@ constexpr int kHeld = 80;        // values per thread, all of them used in each 
 constexpr int kHeldBlock = 256;  // threads per block, as in the launch bounds
 constexpr std::int64_t kHeldPerBlock = std::int64_t{kHeld} * kHeldBlock;
 
-// The values are accumulators, as in a register tile: they must stay in registers until the last
-// step. If a block has fewer elements than it could hold, each thread processes its elements one by
-// one.
+// The values are accumulators that must stay in registers until the last step, as in a register
+// tile. In a block with fewer elements than it could hold, each thread processes its elements one
+// by one.
 __device__ inline void add_steps(const float* in, float* added, std::int64_t n, int steps,
                                  float one) {
   const std::int64_t begin = blockIdx.x * kHeldPerBlock + threadIdx.x;
@@ -403,9 +402,9 @@ bool has_many_steps(const Problem& p) {
 
 // ---- held_natural: no register limit
 //
-// Each thread keeps 80 values in registers and applies one multiply-add to each of them per step.
-// With an independent multiply-add for every cycle, it needs no other warp to hide latency. Its
-// registers leave room for two blocks of 256 threads per SM, which costs no time:
+// Each thread keeps 80 values in registers and applies one multiply-add to each of them per step. A
+// warp has an independent multiply-add for every cycle, so it needs no other warp to hide latency.
+// The registers leave room for two blocks of 256 threads per SM, which costs no time:
 // local_load_requests is 0, and nearly all instructions are multiply-adds.
 // held: blocks_per_sm = 2; local_load_requests = 0
 
@@ -421,11 +420,11 @@ Variant held_natural() {
 // ---- held_capped_64: registers limited for four blocks per SM
 //
 // __launch_bounds__(256, 4) requests four resident blocks, which leaves 65536 / (4 × 256) = 64
-// registers per thread. active_warps_per_sm doubles. The compiler spills the values beyond these to
-// local memory, and each step loads and stores them. The words of a warp's lanes are stored in 128
-// contiguous bytes, and L1 has room for the spilled values of all resident warps. A spilled value
-// needs a load and a store in addition to its multiply-add. The load-store unit executes both, and
-// it accepts one request per cycle from all four schedulers. local_load_requests increases.
+// registers per thread. active_warps_per_sm doubles. The compiler spills the other values to local
+// memory, and each step loads and stores them: local_load_requests increases. A warp's 32 words are
+// 128 contiguous bytes, and L1 has room for the spilled values of all resident warps. The
+// load-store unit executes these loads and stores, and accepts one request per cycle from all four
+// schedulers.
 // held: registers_per_thread = 64; active_warps_per_sm = 2 × held_natural within 5 % at steps=256
 // held: blocks_per_sm = 4
 

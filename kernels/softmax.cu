@@ -4,7 +4,7 @@
 // maximum is subtracted first, and each result is divided by the row's sum. By definition this
 // takes three passes over a row: maximum, sum, results. One pass can compute both the maximum and
 // the sum if it rescales the sum whenever the maximum grows. Threads that hold a row in registers
-// read it once. What remains is the traffic of a copy, and synchronization between threads.
+// read it once. The remaining costs are the bytes of a copy and synchronization between threads.
 #include <algorithm>
 #include <cmath>
 
@@ -18,9 +18,9 @@ constexpr int kBlock = 256;
 
 // ---- naive: without the maximum
 //
-// A block per row sums e^x, and reads the row again to divide by the sum. This is the formula as
-// written. It takes one pass less than three_pass, but fails for large scores: e^89 is infinite in
-// fp32, and infinite sums produce zeros and NaNs. Problems whose sums may overflow are skipped.
+// A block per row sums e^x, and reads the row again to divide by the sum. It takes one pass less
+// than three_pass, but fails for large scores: e^89 is infinite in fp32, and infinite sums produce
+// zeros and NaNs. Problems whose sums may overflow are skipped.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) naive_kernel(RowMatrix<T> m) {
@@ -80,9 +80,10 @@ Variant naive() {
 
 // ---- three_pass: passes for maximum, sum and results
 //
-// A block per row first computes the row's maximum. All exponents are then at most 0, so no score
-// is too large. It costs one more pass: global_load_sectors increases from two reads of the input
-// to three. L2 serves the part of a row that it still holds; longer rows are read from DRAM again.
+// A block per row first computes the row's maximum. All exponents are then at most 0, so no
+// exponential overflows. It costs one more pass: global_load_sectors increases from two reads of
+// the input to three. L2 serves the part of a row that it still holds; longer rows are read from
+// DRAM again.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kBlock) three_pass_kernel(RowMatrix<T> m) {
@@ -133,9 +134,9 @@ Variant three_pass_by_warps() {
 //
 // Each thread keeps the largest score so far and the sum of exponentials relative to it. A larger
 // score rescales the sum by e^(old - new) (Milakov and Gimelshein, "Online normalizer calculation
-// for softmax", 2018). The reduction combines two such pairs with the same factor. Two passes read
-// the input instead of three: global_load_sectors falls to two thirds. It costs a branch per
-// element, and exponentials where the reduction combines pairs.
+// for softmax", 2018). The reduction over threads combines such pairs in the same way. Two passes
+// read the input instead of three: global_load_sectors falls to two thirds. It costs a branch per
+// element, and exponentials in the reduction.
 // held: global_load_sectors = 2/3 × three_pass within 2 %
 
 template <class T>
@@ -244,12 +245,12 @@ Variant registers() {
 
 // ---- peeled: vector accesses for unaligned rows
 //
-// Aligned 16-byte vectors cover the row; it may share its first and last vector with the
+// Aligned 16-byte vectors cover the row; the first and the last one may contain elements of
 // neighbouring rows. Threads load these two vectors element by element and set elements outside the
-// row to minus infinity. x and y have the same alignment, so results need no shift. Rows that are
-// multiples of 16 bytes have no such edges. For other rows, global_load_requests decreases, by up
-// to the vector width for long rows. Comparisons per vector occupy registers, so a thread holds 16
-// elements, and two threads of a row access elements one by one.
+// row to minus infinity. x and y have the same alignment, so results need no shift. In rows that
+// are not multiples of 16 bytes, global_load_requests decreases, for long rows by up to the vector
+// width. The bounds checks of each vector occupy registers, so a thread holds 16 elements. Two
+// threads of a row access elements one by one.
 
 template <class Group, class Waits, int kElements, Edges kEdges, class M>
 Steps launch_held(const M& m, const Shape& shape) {
@@ -327,10 +328,10 @@ Variant warp_registers() {
 
 // ---- lane_groups: several rows per warp
 //
-// A group of 4 to 32 lanes processes a row, with 8, 16 or 24 elements per lane: the shape with the
-// fewest idle lanes. Rows that are not multiples of 16 bytes use at most 16 lanes, with 8 elements.
-// A smaller group needs fewer shuffle steps, and more lanes have elements: warp_instructions, the
-// limit for short rows, decreases. It costs registers.
+// A group of 4 to 32 lanes processes a row, with 8, 16 or 24 elements per lane; the launch selects
+// the shape with the fewest idle lanes. Rows that are not multiples of 16 bytes use at most 16
+// lanes, with 8 elements. A group needs fewer shuffle steps than a warp, and fewer lanes are idle:
+// warp_instructions, the limit for short rows, decreases. It costs registers.
 
 Variant lane_groups() {
   const auto has_short_rows = [](const Problem& p) { return p.rows >= 4096 && p.columns <= 128; };
@@ -352,8 +353,8 @@ Variant lane_groups() {
 
 // ---- cluster: a cluster of blocks per row
 //
-// Two to eight blocks hold a row in registers, 8192 elements each, or up to 32768 if eight blocks
-// are too few. They read each other's partial results from distributed shared memory, in one
+// Two to eight blocks hold a row in registers, 8192 elements per block, or up to 32768 if eight
+// blocks are too few. They read each other's partial results from distributed shared memory, in one
 // reduction as in one_wait. A row of 512 KiB is read once: dram_read_bytes is half of what vectors
 // reads in two passes, because rows leave L2 before the second pass. It costs cluster barriers, and
 // all blocks of a cluster start and end at the same time.
@@ -376,10 +377,10 @@ Variant cluster() {
 // ---- cluster_shared: each block's share of the row in shared memory
 //
 // One thread of each block issues a bulk copy of the block's share of the row, up to 128 KiB. The
-// threads read it from shared memory for the maximum and the sum, and again for the results. No
-// register holds a score for long, so shares of more rows fit on an SM, and some are in flight
-// while others are processed. global_load_requests decreases to zero. It costs a second
-// exponential.
+// threads read the scores from shared memory for the maximum and the sum, and again for the
+// results. Scores occupy few registers, so an SM holds shares of more rows: bulk copies load some
+// shares while threads process others. global_load_requests decreases to zero. It costs a second
+// exponential per element.
 
 template <class T>
 __global__ void __launch_bounds__(kPartThreads) cluster_shared_kernel(RowMatrix<T> m, int part) {
@@ -442,9 +443,9 @@ Variant cluster_shared() {
 //
 // A register holds two bf16 or one fp32: 512 threads hold 64 KiB of a row, and two such blocks fit
 // on an SM. While one block waits for its row or for other blocks, the other computes. The blocks
-// of a cluster push their partial results to each other. They do not wait until their stores are
-// complete, as they do at the barriers of cluster. Each pass converts the elements to fp32 again,
-// and a second exponential per element is computed.
+// of a cluster push their partial results to each other and do not wait until these stores are
+// complete, as they do at the barriers of cluster. The cost: each pass converts the elements to
+// fp32 again, and each element needs a second exponential.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 2) stored_registers_kernel(RowMatrix<T> m) {
@@ -502,7 +503,7 @@ Variant bulk_ring() {
 
 // ---- cudnn: the cuDNN baseline
 //
-// cuDNN's own kernels. In bf16, some errors exceed the rounding error (cuDNN 9, H200).
+// cuDNN launches its own kernels. In bf16, some errors exceed the rounding error (cuDNN 9, H200).
 
 Variant library() {
   return cudnn_softmax_variant<Variant>(
