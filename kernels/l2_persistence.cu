@@ -1,15 +1,12 @@
 // l2_persistence: a working set that one kernel reads repeatedly while another kernel streams.
 //
 // The question: can a working set stay in L2 while other data stream through? L2 replaces the least
-// recently used lines. Between two reads of a line, the rest of the working set and the streamed
-// data pass through L2. If together they exceed its capacity, the line is evicted, although the
-// working set by itself would fit. Three mechanisms change what L2 keeps: a set-aside part of L2
-// for persisting accesses to a window of addresses; streaming loads whose lines may be evicted
-// first; loads of the working set whose lines should be evicted last.
+// recently used lines. If the working set and the data streamed between two reads of a line exceed
+// L2's capacity, the line is evicted, although the working set by itself would fit.
 //
 // Both kernels run concurrently, each in its own stream. The kernel that reads the working set has
-// few SMs and one load in flight per thread, so its time depends on where each line comes from: L2
-// or DRAM.
+// few SMs and one load in flight per thread, so its time depends on whether lines come from L2 or
+// DRAM.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 
@@ -41,14 +38,14 @@ using Variant = Family::Variant;
 
 // ---- hot_alone: the working set without a second kernel
 //
-// The kernel reads its working set several times and has the GPU to itself. L2 serves all passes of
-// a set that fits in it.
+// The kernel reads its working set several times and has the GPU to itself. L2 serves all passes
+// over a set that fits in it.
 
 /// Eviction priority of the lines of a load in L2 (PTX ISA, createpolicy).
 enum class Eviction { normal, first, last };
 
-/// Returns the checksum of the elements, of n, that one of kThreads threads reads with kLoads loads
-/// in flight.
+/// Returns the checksum of one thread's share of n elements; kThreads threads read them with kLoads
+/// loads in flight each.
 template <Eviction eviction, int kThreads, int kLoads>
 __device__ std::uint32_t sum_of(const float* in, std::int64_t n);
 
@@ -141,9 +138,8 @@ Variant hot_alone() {
 
 // ---- stream_alone: the streaming kernel by itself
 //
-// A kernel loads its data once and has the GPU to itself. Its time is the time of DRAM, a lower
-// bound for all variants below. The passes of hot_alone are L2 hits if L2 holds its set, and then
-// dram_read_bytes increases.
+// A kernel loads its data once and has the GPU to itself. DRAM limits its time, which is a lower
+// bound for all variants below. If L2 holds the set of hot_alone, dram_read_bytes increases.
 
 constexpr std::int64_t kMiB = 1 << 20;
 
@@ -180,8 +176,7 @@ Variant stream_alone() {
 //
 // Both kernels run concurrently. L2 treats their lines equally, so the stream evicts lines of the
 // working set between two passes. DRAM serves these lines again: dram_read_bytes increases over
-// stream_alone. The evicted lines are only a part of the set, on an H200 a larger part for larger
-// sets.
+// stream_alone. Only a part of the set is evicted, on an H200 a larger part of larger sets.
 
 /// Runs `other` in a second stream, concurrently with `first`.
 Steps concurrently(Steps first, Steps other) {
@@ -210,9 +205,9 @@ Variant side_by_side() {
 //
 // A part of L2 is set aside for persisting accesses. The working set is the access-policy window: a
 // share `hit_ratio` of its accesses persist, and the others count as streaming accesses, whose
-// lines are evicted first. DRAM no longer serves the passes after the first if the window fits in
-// the set-aside part: dram_read_bytes decreases. A larger window evicts its own lines. The cost is
-// less L2 for all other accesses.
+// lines are evicted first. If the window fits in the set-aside part, L2 serves all passes after the
+// first: dram_read_bytes decreases. A larger window evicts its own lines. The cost is less L2 for
+// all other accesses.
 
 bool is_kept(const Problem& p) {
   return is_evicted(p) && p.hit_ratio == 1 && p.set_aside_mib << 20 >= p.hot_bytes();
@@ -247,7 +242,7 @@ Variant window() {
 //
 // No part of L2 is set aside. The streaming loads mark their lines to be evicted first, which
 // protects the lines of other kernels: dram_read_bytes decreases. The cost is a change of the
-// streaming kernel, which does not benefit itself.
+// streaming kernel, which itself gains nothing.
 
 Variant evict_first() {
   Variant v = variant("evict_first", "side_by_side", true, true,
@@ -261,12 +256,11 @@ Variant evict_first() {
 // ---- evict_last: evict-last loads of the working set
 //
 // The loads of the working set mark their lines to be evicted last. Such accesses persist, but no
-// part of L2 is set aside for them, so L2 treats them like others. For sets of 8 MiB and more
+// part of L2 is set aside for them, so L2 treats them as normal. For sets of 8 MiB and more
 // dram_read_bytes is unchanged. On an H200 a smaller set takes as long as with a set-aside part.
 
-// About a tenth of all bytes from DRAM belong to the working set. The overlap of its passes with
-// the stream changes this part, with or without a hint. The default factor allows it to change by
-// half.
+// About a tenth of all bytes from DRAM belong to the working set. This share varies with the
+// overlap of its passes with the stream; the default factor allows it to change by half.
 Variant evict_last() {
   Variant v = variant("evict_last", "side_by_side", true, true,
                       {{"dram_read_bytes", Direction::unchanged, kUnchangedFactor, is_evicted}});
@@ -278,8 +272,8 @@ Variant evict_last() {
 
 // ---- evict_last_set_aside: evict-last loads with a set-aside part of L2
 //
-// The loads are those of evict_last, with a part of L2 set aside: dram_read_bytes decreases. This
-// has the effect of a window, as a property of the kernel's loads instead of its launch.
+// The loads are the same as in evict_last, with a part of L2 set aside: dram_read_bytes decreases.
+// This has the effect of a window, as a property of the kernel's loads instead of its launch.
 
 Variant evict_last_set_aside() {
   Variant v = keeping("evict_last_set_aside", "evict_last");

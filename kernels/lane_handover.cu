@@ -5,8 +5,7 @@
 // lane has its own program counter (independent thread scheduling). After a divergent branch the
 // scheduler alternates between the two groups of lanes, so one lane may spin until another one has
 // written. Before Volta, the first scheduled side ran to its end, and a lane that waited for a lane
-// of its own warp never stopped. The two sides are never issued together, however. Lanes with
-// different tasks gain nothing, because the other lanes of the warp are inactive meanwhile.
+// of its own warp never stopped.
 //
 // In all variants, each stage executes `cost` times 8 dependent multiply-adds.
 #include "kernels/common/family.cuh"
@@ -31,8 +30,8 @@ using Variant = Family::Variant;
 
 // ---- own: both stages in each lane
 //
-// No lane needs another one, all 32 are active, and no value is passed. This takes fewer
-// instructions than any division of the stages among lanes.
+// No lane needs another one, all 32 are active, and no value is passed. Any division of the stages
+// among lanes takes more instructions.
 
 constexpr int kBlock = 256;
 constexpr int kPerWarp = 256;  // elements per warp
@@ -125,9 +124,9 @@ Variant shuffle() {
 // ---- mailbox: values passed through shared memory
 //
 // Each of lanes 0 to 15 stores its value in a word of shared memory once this word is empty, and
-// one of lanes 16 to 31 loads it once the word is full. Both spin until then. The value itself is
-// the flag, and both sides access it only with atomic operations, so no other access must be
-// ordered. It works because the hardware lets both sides make progress. The cost is spinning:
+// one of lanes 16 to 31 loads it once the word is full. Both lanes spin until then. The value
+// itself is the flag, and both sides access it only with atomic operations, so no other access must
+// be ordered. The hardware must let both sides make progress. The cost is spinning:
 // shared_atomic_wavefronts and warp_instructions increase compared with shuffle.
 
 constexpr unsigned kEmpty = ~0u;  // bits of a NaN, which no value has

@@ -1,15 +1,12 @@
 // lane_work: y = x after a number of steps that differs from element to element.
 //
 // The question: what does it cost if the lanes of a warp have different amounts of work, and which
-// remedy helps? A warp leaves a loop together with its last lane. Lanes that finish earlier are
-// inactive, and the warp issues the trips of the longest lane. Its issue slots thus grow with the
-// maximum over 32 elements, although the work is their mean. Ray tracing, iterations until
-// convergence, searches and sparse rows behave like this.
+// remedy helps? Ray tracing, iterations until convergence, searches and sparse rows have such
+// loops.
 //
 // Numbers of trips are powers of 2, each half as frequent as the next smaller one: half of the
 // elements make 1 trip, a quarter 2, and so on, up to 4^spread. The mean is spread + 1. The mean of
-// the longest of 32 follows without a measurement (expected_passes), and so does the possible gain
-// of each remedy.
+// the longest of 32, and so the possible gain, follows without a measurement (expected_passes).
 #include <algorithm>
 #include <cmath>
 
@@ -83,7 +80,7 @@ double longest_over_mean(const Problem& p) {
   return longest / p.mean_trips();
 }
 
-/// The same ratio for warps of consecutive elements in sorted order, few of which are mixed.
+/// The same ratio for warps of consecutive elements in sorted order.
 double binned_over_mean(const Problem& p) {
   double trips = static_cast<double>(ceil_div(p.n, kWarp));
   for (int k = 1; k <= p.doublings(); ++k)
@@ -134,11 +131,11 @@ Variant equal() {
 
 // ---- random: numbers of trips in random order
 //
-// The total work is that of equal, in random order. A lane that has finished leaves the loop, but
-// its warp continues until the last lane has finished. The warp issues as many trips as its longest
-// lane makes: warp_instructions increases and active_lanes_per_instruction decreases in proportion.
-// A warp that has finished frees its issue slots for other warps, but its slot on the SM stays
-// occupied until its block ends.
+// The total work is the same as in equal. A lane that has finished leaves the loop, but its warp
+// continues until the last lane has finished. The warp issues as many trips as its longest lane
+// makes: warp_instructions increases and active_lanes_per_instruction decreases in proportion. A
+// finished warp frees its issue slots for other warps, but its warp slot on the SM stays occupied
+// until its block ends.
 
 Variant random() {
   Variant v = of_kernel("random", "equal", loop_kernel, kBlock, &Data::trips_random,
@@ -152,7 +149,7 @@ Variant random() {
 // ---- until_block_done: loop until the whole block is done
 //
 // Before each trip, the block votes on whether any of its threads has work left (__syncthreads_or),
-// as in loops whose threads need each other. Warps without work stay in the loop for the vote. Each
+// as in loops whose threads exchange data. Warps without work stay in the loop for the vote. Each
 // trip of the longest of 256 elements costs every warp a vote, so warp_instructions increases, and
 // between trips all warps wait for the slowest one.
 
@@ -200,11 +197,10 @@ Variant binned() {
 //
 // Each warp has a queue of 1024 consecutive elements instead of 32. Before each trip, lanes without
 // work take the next elements: a ballot identifies these lanes, and each lane counts the idle lanes
-// below it. All lanes thus stay active until the queue is empty, in any order of elements and
-// without knowing the numbers of trips in advance (as persistent threads trace rays: Aila and
-// Laine, HPG 2009). warp_instructions decreases and active_lanes_per_instruction increases. The
-// cost is a ballot per trip, loads and stores with few active lanes, and the end, when lanes wait
-// for the last elements.
+// below it. All lanes stay active until the queue is empty, in any order of elements and without
+// knowing the numbers of trips in advance (as persistent threads trace rays: Aila and Laine, HPG
+// 2009). warp_instructions decreases and active_lanes_per_instruction increases. The cost is a
+// ballot per trip, loads and stores with few active lanes, and idle lanes during the last elements.
 
 constexpr int kQueue = 1024;  // elements per warp
 

@@ -1,17 +1,13 @@
 // launch_overhead: y = step(… step(x)), a chain of small kernels, submitted in each way that CUDA
 // offers.
 //
-// The question: what does a kernel launch cost the host and the GPU? A call of the host writes a
-// launch into a queue of the GPU. The GPU reads it, waits for the previous kernel in the stream,
-// and starts blocks. A chain takes the time of the slower of the two. A graph submits many launches
-// with one call. If kernels launch kernels, one call of the host suffices, and a persistent kernel
-// needs no further launch. The variants whose kernels launch kernels are in
-// launch_overhead/device_launched.cu.
+// The question: what does a kernel launch cost the host and the GPU? The variants whose kernels
+// launch kernels are in launch_overhead/device_launched.cu.
 //
 // Each step of the chain reads what other blocks wrote in the previous step, so no thread can run
-// ahead. Times are from the host's clock, from before the first call until the host knows that the
-// last kernel has ended. Variants named queued_* are timed by events instead, and all their
-// launches are in the queue before the first one may start: their time is only the GPU's part.
+// ahead. The host's clock measures the time from before the first call until the host knows that
+// the last kernel has ended. Variants named queued_* are timed by events, and all their launches
+// are in the queue before the first one may start: their time is only the GPU's part.
 #include <algorithm>
 
 #include "kernels/common/compiled_for.cuh"
@@ -22,11 +18,11 @@ namespace gpuexp::launch_overhead {
 
 // ---- streamed: one launch per step
 //
-// The host launches each step into one stream and waits at the end. It calls while the GPU works,
-// so a chain takes, per launch, the time of the slower of the two. A single kernel takes the time
-// of a call, the latency to the GPU, its execution and the latency back.
+// The host launches each step into one stream and waits at the end. Host and GPU work at the same
+// time, so a chain takes, per launch, the time of the slower one. A single kernel takes the time of
+// a call, the latency to the GPU, its execution and the latency back.
 
-/// Different values of `Place` make different kernels.
+/// Different values of `Place` make separate kernels.
 template <int Place = 0>
 __global__ void __launch_bounds__(kBlock) step_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -82,10 +78,10 @@ Variant waited() {
 
 // ---- queued: all launches queued before the first starts
 //
-// The launches are those of streamed, but the GPU may start only when all of them are in its queue,
-// and events measure the time. This is the GPU's cost of consecutive kernels, independent of the
-// host's speed. A queue holds about a thousand launches; with more, the host would wait for the GPU
-// and the GPU for the host.
+// The launches are the same as in streamed, but the GPU starts only when all of them are in its
+// queue, and events measure the time. This is the GPU's cost of consecutive kernels, independent of
+// the host's speed. A queue holds about a thousand launches; with more, host and GPU would wait for
+// each other.
 
 constexpr std::int64_t kMaxQueued = 500;
 
@@ -108,7 +104,7 @@ Variant queued() {
 // ---- programmatic: programmatic dependent launch
 //
 // Each kernel signals at its start that the next one may start as well, and the next one waits for
-// its results where it needs them (griddepcontrol). The blocks of the next kernel are therefore
+// the results where it needs them (griddepcontrol). The blocks of the next kernel are therefore
 // resident when the previous results are complete. This reduces the GPU's time between two kernels,
 // but not the host's time per call.
 
@@ -148,9 +144,8 @@ Variant programmatic() {
 
 // ---- queued_programmatic: programmatic dependent launch, all launches queued
 //
-// The launches are those of programmatic, but all of them are in the queue before the first one
-// starts, and events measure the time. The time per step is the GPU's remaining time between two
-// kernels.
+// The launches of programmatic are all in the queue before the first one starts, and events measure
+// the time. The time per step is the GPU's remaining time between two kernels.
 
 Variant queued_programmatic() {
   return needs_capability(
@@ -162,7 +157,7 @@ Variant queued_programmatic() {
 // ---- graph: CUDA graph
 //
 // The chain is captured and instantiated once as a CUDA graph, so one call of the host launches the
-// whole chain. The remaining time per step is the GPU's time from node to node.
+// whole chain. The time per step is the GPU's time from node to node.
 
 Variant graph() {
   Variant v =
@@ -187,8 +182,8 @@ Variant updated_graph() {
 
 // ---- grid_barrier: one cooperative kernel with grid barriers
 //
-// One cooperative kernel executes all steps, with a barrier of the grid between them: one call, and
-// persistent blocks. Instead of a launch, a step costs one atomic addition per block in L2 and the
+// One cooperative kernel executes all steps with persistent blocks, and a barrier of the grid
+// between the steps. Instead of a launch, a step costs one atomic addition per block in L2 and the
 // wait for the last block. All blocks must be resident at the same time.
 
 __global__ void __launch_bounds__(kBlock) grid_barrier_kernel(Chain chain, unsigned* arrived) {
@@ -228,10 +223,10 @@ Variant grid_barrier() {
 
 // ---- work_queue: persistent blocks with a tile queue
 //
-// The blocks of a persistent kernel take tiles of 256 elements from a queue, step after step, with
+// The blocks of a persistent kernel get tiles of 256 elements from a queue, step after step, with
 // one atomic addition per tile. A tile waits until all tiles of the previous step are complete. It
-// needs no barrier and no cooperative launch, because a tile waits only for tiles that other blocks
-// have already taken. The cost is two atomic additions per tile, all to a few addresses.
+// needs no barrier and no cooperative launch, because it waits only for tiles that other blocks
+// have already started. The cost is two atomic additions per tile, all to a few addresses.
 
 /// queue[0] counts the tiles taken over all steps; queue[1 + step] counts the completed tiles of a
 /// step.

@@ -4,9 +4,7 @@
 // The question: which block shape and grid should a launch have? The kernel changes the sign of
 // every other element in a checkerboard pattern, which shifts the origin of a Fourier transform to
 // the center. Each thread loads and stores one element, so memory bandwidth limits the time unless
-// the launch adds to it. The 32 lanes of a warp are numbered along x first, then y, then z, so the
-// block's shape decides whether their elements are contiguous in memory. Threads outside the array
-// start and exit. A warp with one active lane uses as many issue slots as a warp with 32.
+// the launch adds to it.
 #include <algorithm>
 #include <string>
 

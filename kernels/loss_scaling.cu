@@ -1,15 +1,13 @@
 // loss_scaling: gradients stored in 16 bits, with and without a scale that prevents underflow.
 //
-// The question: how many gradients does fp16 lose, and how many does a scale preserve? fp16 has 5
-// exponent bits: numbers below 2^-25 become zero and numbers above 65504 overflow, 40 powers of two
-// in all. Gradients spread over about as many, at the lower end: in the network whose histogram
-// Micikevicius and others show ("Mixed Precision Training", ICLR 2018, section 3.2), many became
-// zero while much of the range above stayed unused. Multiplying the loss by S multiplies each
-// gradient by S before it is rounded, because the chain rule is linear. The optimizer widens the
-// gradients to fp32 and divides by S. If S is a power of two, it changes only the exponent, so it
-// costs no accuracy.
+// The question: how many gradients does fp16 lose, and how many does a scale preserve? In the
+// network whose histogram Micikevicius and others show ("Mixed Precision Training", ICLR 2018,
+// section 3.2), many gradients became zero in fp16 while much of the range above stayed unused.
+// Multiplying the loss by S multiplies each gradient by S before it is rounded, because the chain
+// rule is linear. The optimizer widens the gradients to fp32 and divides by S. A power of two
+// changes only the exponent, so it costs no accuracy.
 //
-// This family is about accuracy, not time: metrics report the losses.
+// This family is about accuracy, not time: its metrics report the lost gradients.
 #include <cmath>
 
 #include "kernels/common/family.cuh"
@@ -96,7 +94,7 @@ __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients
   return overflow;
 }
 
-// The minimum work: one pass over the gradients, independent of the number of tries of the search.
+// The minimum work: one pass over the gradients, regardless of the search's number of tries.
 Work work(const Problem& p) {
   return reads<float>(p.n) + writes<__half>(p.n) + computes(Pipe::fp32, static_cast<double>(p.n));
 }
@@ -248,11 +246,10 @@ __global__ void update_scale_kernel(Search* search) {
 //
 // The launch searches the scale. It grows from 2^16 by powers of two until an infinity is stored,
 // and shrinks until none is stored, so the largest gradient ends just below fp16's maximum and the
-// fewest gradients are lost. The check and the update run on the device, as in training, so the
-// host never waits. Each try costs a pass over the gradients; in training, it costs a step. The
-// host does not know when the search has ended, so a launch contains the kernels of the longest
-// search. Kernels after the end return at once, but each costs the time of a launch, and these
-// launches are most of the measured time.
+// fewest gradients are lost. The check and the update run on the device, so the host never waits.
+// Each try costs a pass over the gradients; in training, it costs a step. The host does not know
+// when the search has ended, so a launch contains the kernels of the longest search. Kernels after
+// the end return at once, but their launches are most of the measured time.
 
 Variant fp16_dynamic_scale() {
   Variant v(
@@ -299,10 +296,9 @@ Variant fp16_dynamic_scale() {
 
 // ---- bf16_unscaled
 //
-// The same 16 bits are divided differently: with 8 exponent bits, bf16 has the range of fp32, so no
-// gradient is lost without a scale. It has 8 significant bits instead of 11.
-// mean_relative_error_pct is about 8 times that of well-scaled fp16, and far below the error of
-// unscaled fp16.
+// With 8 exponent bits, bf16 has the range of fp32, so no gradient is lost without a scale. It has
+// 8 significant bits instead of fp16's 11. mean_relative_error_pct is about 8 times that of
+// well-scaled fp16, and far below the error of unscaled fp16.
 
 Variant bf16_unscaled() {
   return store_once<__nv_bfloat16>("bf16_unscaled", "bf16", &Data::bf16, kBf16,

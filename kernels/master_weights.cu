@@ -1,15 +1,13 @@
 // master_weights: steps of gradient descent, w -= lr·g, on weights stored in 16 or in 32 bits.
 //
-// The question: what happens to updates that are small compared with the weight? A sum is rounded
-// to the spacing of numbers around it. Around 1, the spacing is 2^-10 in fp16, 2^-7 in bf16 and
-// 2^-23 in fp32 (half of it just below 1). An update below half the spacing leaves the weight
-// unchanged, in each step. A master copy in fp32 accumulates updates that are too small for 16
-// bits, and the network's 16-bit weights are rounded from it (Micikevicius and others, "Mixed
-// Precision Training", ICLR 2018, section 3.1). It costs bytes, and DRAM limits the step: 12 bytes
-// per weight and step instead of 6.
+// The question: what happens to updates that are small compared with the weight? An update below
+// half the spacing of numbers around a weight leaves the weight unchanged, in each step. A master
+// copy in fp32 accumulates such updates, and the network's 16-bit weights are rounded from it
+// (Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.1). It costs bytes,
+// and DRAM limits the step: 12 bytes per weight and step instead of 6.
 //
-// Each step is a separate launch and moves all weights through DRAM, as an optimizer does. Within a
-// step, all variants compute in fp32; they differ in the precision of the stored weights.
+// Each step is a separate launch and loads and stores all weights in DRAM, as an optimizer does.
+// All variants compute in fp32; they differ in the precision of the stored weights.
 #include <cmath>
 
 #include "kernels/common/family.cuh"
@@ -19,15 +17,15 @@
 
 namespace gpuexp::master_weights {
 
-// The gradient of a weight is the same in all steps: the simplest case of accumulating updates.
+// The gradient of a weight is the same in all steps, so updates accumulate.
 struct Problem {
   std::int64_t n;
   int steps;
   double learning_rate;
 };
 
-// Initial weights and gradients are multiples of 2^-8 in [-1, 1). All types represent them exactly,
-// so all variants start from the same numbers.
+// Initial weights and gradients are multiples of 2^-8 in [-1, 1), which all types represent
+// exactly: all variants start from the same numbers.
 struct Data {
   float* first_fp32;
   __half* first_fp16;
@@ -214,7 +212,7 @@ Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
 
 // ---- how the variants are launched
 
-// Work of one step, which moves all arrays once.
+// Work of one step, which loads or stores each array once.
 template <class Weight, class Gradient>
 Work step_work(const Problem& p) {
   return reads<Weight>(p.n) + reads<Gradient>(p.n) + writes<Weight>(p.n) +
@@ -246,9 +244,9 @@ Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::
 
 // ---- fp16_only
 //
-// The weight is stored in fp16: read, updated in fp32, rounded back. 6 bytes per weight and step
-// are the minimum. An update under 2^-12 of the weight is rounded away in each step: progress_pct
-// decreases with the learning rate.
+// The weight is read in fp16, updated in fp32 and rounded back. 6 bytes per weight and step are the
+// minimum. An update under 2^-12 of the weight is rounded away in each step: progress_pct decreases
+// with the learning rate.
 
 Variant fp16_only() {
   return kept_in_16_bits<ToNearest<__half>>("fp16_only", "fp16", Keep::fp16, &Data::first_fp16,
@@ -260,9 +258,9 @@ constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
 // ---- bf16_only
 //
-// The bytes and the time are the same, with 8 significant bits instead of 11: updates must be 8
-// times larger to have an effect, and all updates under 2^-9 of the weight are lost. Weights do not
-// use the larger range of bf16.
+// bf16 costs the same bytes and time as fp16, with 8 significant bits instead of 11: updates must
+// be 8 times larger to have an effect, and all updates under 2^-9 of the weight are lost. Weights
+// do not need the larger range of bf16.
 
 Variant bf16_only() {
   return kept_in_16_bits<ToNearest<__nv_bfloat16>>(
@@ -275,7 +273,7 @@ Variant bf16_only() {
 //
 // The kernel rounds up or down at random, with probabilities in proportion to nearness. Most
 // updates still change nothing, some change a whole spacing, and on average each update counts in
-// full. progress_pct returns to 100. The cost is a random error, rms_error_pct, which decreases
+// full: progress_pct returns to 100. The cost is a random error, rms_error_pct, which decreases
 // with the root of the number of steps. The bytes are the same, and generating the random bits uses
 // issue slots that DRAM leaves free.
 
@@ -459,11 +457,12 @@ Family declare() {
   // The most important metric is first, because explanations name the first metric that differs.
   f.metric(
        "progress_pct", "%",
-       "movement of all weights along the exact movement; 100 if updates count in full on average")
+       "weight change in the direction of the exact change, divided by the exact change; 100 if "
+       "updates count in full on average")
       .metric("lost_update_share_pct", "%",
               "updates that are not zero and leave the weight unchanged")
       .metric("rms_error_pct", "%",
-              "root mean square of final minus exact weights, relative to the exact movement");
+               "RMS error of the final weights, divided by the RMS change of the exact weights");
   f.plot("master_weights", "metrics_by_type", "Small weight updates: progress and time by type",
          {{"metric.lost_update_share_pct", "updates without effect (%)"},
           {"metric.progress_pct", "share of the exact movement (%)"},

@@ -4,13 +4,13 @@
 // The question: what does it take to keep tensor cores fed? They multiply an order of magnitude
 // faster than the fp32 pipes, but shared memory still delivers 128 bytes per cycle and SM. On
 // Hopper, mma.sync reaches about 62 % of the tensor cores' peak, about 1270 multiply-adds per cycle
-// and SM in bf16. A warp that owns a 64×64 tile reads 4 KiB of shared memory for 65536 of them: 32
-// cycles compared with 52. With smaller tiles per warp, shared memory is the limit; with smaller
-// tiles per block, L2.
+// and SM in bf16. A warp that owns a 64×64 tile reads 4 KiB of shared memory for 65536
+// multiply-adds: 32 cycles compared with 52. With smaller tiles per warp, shared memory is the
+// limit; with smaller tiles per block, L2.
 //
 // With fp32 accumulation, C is stored in fp32 or in the type of the inputs; with fp16 accumulation,
-// in fp16. The inputs are generated already rounded to the type of the products, tf32 included, so
-// all variants multiply the same numbers. The accuracy columns refer to the product of the inputs
+// in fp16. The inputs are rounded to the type of the products when they are generated, so all
+// variants multiply the same numbers. The accuracy columns refer to the product of the inputs
 // before rounding.
 #include <algorithm>
 
@@ -119,7 +119,7 @@ Work work(const Problem& p) {
   return gemm_work(p.m, p.n, p.k, p.dtype, output_type(p), pipe);
 }
 
-// Widest copy of A and of B, in bytes: all of their rows must start at a multiple of it.
+// Widest copy, in bytes, for which all rows of A and B are aligned.
 int load_width_bytes(const Problem& p) {
   const std::int64_t row_bytes = (p.k | p.n) * static_cast<std::int64_t>(size_of(p.dtype));
   return row_bytes % 16 == 0 ? 16 : row_bytes % 4 == 0 ? 4 : 2;
@@ -133,8 +133,8 @@ Kernel tiled(decltype(Kernel::kernel) kernel, std::int64_t dynamic_shared_bytes 
   return {kernel, {T::kBlockM, T::kBlockN, 1}, {T::kThreads, 1, 1}, dynamic_shared_bytes};
 }
 
-// The kernel for this problem. `instance` makes it from a value of the stored input type, a value
-// of the accumulator type, and the number of bytes that a lane copies at a time.
+// The kernel for this problem. `instance` makes it from a value of the input type, a value of the
+// accumulator type, and the number of bytes that a lane copies at a time.
 template <class Instance>
 Kernel kernel_for(const Problem& p, Instance instance) {
   const auto with_width = [&](auto in, auto acc) {
@@ -158,7 +158,7 @@ Variant ladder_variant(std::string id, std::string compare_to, Instance instance
   return v;
 }
 
-// There are many tiles, and 16-byte copies fit all rows: narrower copies cost what they save.
+// Problems with many tiles whose rows allow 16-byte copies; narrower copies cancel the gain.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kLargeExtent = 1024;
   constexpr std::int64_t kAlignedRows = 8;
@@ -184,9 +184,10 @@ Variant wmma() {
 // ---- wmma_smem: a block's tiles of A and B in shared memory
 //
 // 256 threads copy 128 rows of A and 128 columns of B to shared memory, 64 bytes deep, and eight
-// warps sum 32×64 each from there. Each load from L2 serves 128 sums instead of 32, and zeros in
-// the tiles allow any m, n, k. It costs a barrier before and after each tile, between which the
-// warps do not multiply. lts__t_sectors_op_read decreases, sm__pipe_tensor_cycles_active increases.
+// warps compute 32×64 elements of C each from there. Each load from L2 serves 128 sums instead of
+// 32, and zeros in the tiles allow any m, n, k. It costs a barrier before and after each tile,
+// between which the warps do not multiply. lts__t_sectors_op_read decreases,
+// sm__pipe_tensor_cycles_active increases.
 
 using WmmaSmemTiling = Tiling<128, 128, 64, 32, 64>;
 
@@ -211,7 +212,7 @@ __global__ void __launch_bounds__(WmmaSmemTiling::kThreads)
   constexpr int kRowTiles = T::kWarpM / 16;
   constexpr int kColTiles = T::kWarpN / 16;
   constexpr int kDepth = WmmaType<In>::kDepth;
-  // The slabs overwrite the tiles after the last use of these.
+  // The slabs overwrite the tiles after their last use.
   __shared__ alignas(128) char shared[std::max(A::kBytes + B::kBytes, T::kWarps * S::kBytes)];
   char* const a_tile = shared;
   char* const b_tile = shared + A::kBytes;
@@ -292,13 +293,13 @@ Variant wmma_smem() {
 // 8×16-byte matrices at once from tiles whose 16-byte columns are permuted, so no two rows conflict
 // on a bank. (wmma leaves the loads to the compiler: nvcc 13.0 generates ldmatrix for fp16, but for
 // bf16 and tf32 one generic 4-byte load per register, and transposes B in registers.) Four warps
-// sum 64×64 each, which reads (1/64 + 1/64) / (1/32 + 1/64) = 2/3 of the shared memory per product
-// that 32×64 read. The next tiles are in flight to registers while the current ones are multiplied,
-// with a barrier per tile. It costs about 240 registers per thread, so 8 warps per SM.
+// compute 64×64 elements each, which reads (1/64 + 1/64) / (1/32 + 1/64) = 2/3 of the shared memory
+// per product that 32×64 read. Loads of the next tiles are in flight while the current ones are
+// multiplied, with a barrier per tile. It costs about 240 registers per thread, so 8 warps per SM.
 // l1tex__data_bank_conflicts_pipe_lsu decreases, sm__pipe_tensor_cycles_active increases.
 // held: registers_per_thread = 240 within 3 %; blocks_per_sm = 2
 
-// Narrow copies need registers for addresses, so each of their warps has half as many sums.
+// 4-byte copies need registers for addresses, so each warp computes half as many elements of C.
 template <int kUnitBytes>
 using MmaSyncTiling = Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>;
 
@@ -360,13 +361,13 @@ Variant mma_sync() {
 //
 // cp.async copies to shared memory without using registers, and each copy has the time of three
 // tiles to complete. This hides L2's latency with any number of warps. The freed registers hold the
-// sums of a 128×256 tile per block, which loads (1/128 + 1/256) / (1/128 + 1/128) = 3/4 of the
-// bytes from L2, and the next step's fragments. Blocks are assigned to C in groups of 16 rows of
+// next step's fragments and the sums of a 128×256 tile per block, which loads (1/128 + 1/256) /
+// (1/128 + 1/128) = 3/4 of the bytes from L2. Blocks are assigned to C in groups of 16 rows of
 // tiles, so that concurrent blocks share loads. It costs the SM's registers: one block of 8 warps
 // per SM, whose store of C does not overlap with products. sm__pipe_tensor_cycles_active approaches
 // the rate that mma.sync can reach, and dram__bytes_read decreases.
 
-// Narrow copies need registers for addresses, so their warps and blocks have half as many sums.
+// 4-byte copies need registers for addresses: warps and blocks compute half as many elements of C.
 template <int kUnitBytes>
 using MmaPipeline = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
                                        Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
@@ -402,9 +403,9 @@ Variant mma_cp_async() {
 // ---- cublas
 //
 // cublasGemmEx computes with the same types of inputs, sums and output, and with the kernel that
-// its heuristics choose. On Hopper this kernel uses wgmma fed by the tensor memory accelerator. It
-// reads A and B from shared memory once per four warps and reaches a rate that mma.sync cannot
-// reach.
+// its heuristics choose. On Hopper this kernel issues wgmma on tiles that the tensor memory
+// accelerator copies. wgmma reads A and B from shared memory once per four warps and reaches a rate
+// that mma.sync cannot reach.
 
 Variant cublas_gemm() {
   return cublas_variant<Variant>("mma_cp_async", work, [](const Problem& p, const Data& d) {

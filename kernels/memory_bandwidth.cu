@@ -1,15 +1,13 @@
 // memory_bandwidth: maximum bandwidth of DRAM and L2, for loads and for stores.
 //
-// The question: what bandwidth can a memory-bound kernel reach on this device? It is less than the
-// datasheet's value, because DRAM refreshes, activates rows and turns its bus around between reads
-// and writes. The family measures the rest by requesting as many bytes as possible. This needs wide
-// accesses, work for every SM, and several times as many bytes in flight as bandwidth × latency of
-// an idle DRAM (bytes_in_flight).
+// The question: what bandwidth can a memory-bound kernel reach on this device? The kernels keep as
+// many bytes in flight as possible: wide accesses, work for every SM, and several times bandwidth ×
+// latency of an idle DRAM (bytes_in_flight).
 //
-// The array size decides which memory serves the accesses. DRAM serves arrays of many times the
-// capacity of L2. L2 serves arrays that fit in it and were accessed before (mode warm). One pass
-// over such a small array would take less time than the launch, so `passes` repeats it. All loads
-// bypass L1, which would otherwise serve the later passes.
+// DRAM serves arrays of many times the capacity of L2. L2 serves arrays that fit in it and were
+// accessed before (mode warm). One pass over such a small array would take less time than the
+// launch, so `passes` repeats it. All loads bypass L1, which would otherwise serve the later
+// passes.
 #include <algorithm>
 
 #include "kernels/common/bulk_copy.cuh"
@@ -47,8 +45,8 @@ std::int64_t chunks(const Problem& p) {
 //
 // Each thread issues eight 16-byte loads before it uses the first one. A full SM has 160 KB in
 // flight, several times the bytes that the latency of DRAM requires. The kernel writes only 4 bytes
-// per 16 KiB. It saturates DRAM, or L2 if the array is there: nearly all moved bytes are
-// dram_read_bytes or lts__t_sectors_op_read.
+// per 16 KiB. It saturates DRAM, or L2 if the array is in L2: nearly all bytes are dram_read_bytes
+// or lts__t_sectors_op_read.
 
 constexpr int kReadBlock = 128;
 
@@ -84,16 +82,16 @@ enum class Moves { reads, writes, copies };
 
 template <Moves moves>
 Work work(const Problem& p) {
-  static_assert(sizeof(float) == sizeof(std::uint32_t), "both have words of 4 bytes");
+  static_assert(sizeof(float) == sizeof(std::uint32_t),
+                "float and std::uint32_t must have the same size");
   return streaming_work<std::uint32_t>(moves == Moves::writes ? 0 : p.n,
                                        moves == Moves::reads ? chunks(p) : p.n);
 }
 
-// Problems whose every pass is served by DRAM, regardless of the caches' contents.
+// Problems in which DRAM serves every pass, regardless of the caches' contents.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
-// Problems where the part that lanes copy instead of the copy engine, the end of the array, is
-// small.
+// Problems in which the copy engine copies nearly all of the array, and lanes only its end.
 constexpr auto has_whole_chunks = at_least(&Problem::n, 1 << 20);
 
 template <Moves moves>
@@ -124,7 +122,7 @@ Variant read() {
 // vector_width measures 4.29 TB/s for one load per thread and 4.03 for eight on an H200.
 constexpr int kCopyBlock = 256;
 
-// Moves up to kVector elements, starting at `first`: as one vector if all are within n.
+// Processes up to kVector elements, starting at `first`: as one vector if all are within n.
 template <class Move>
 __device__ void move_vector(std::int64_t first, std::int64_t n, int passes, Move move) {
 #pragma unroll 1
@@ -177,9 +175,9 @@ Steps launch_move(const Problem& p, const Move& move) {
 // ---- write: 16-byte stores
 //
 // Each thread issues one 16-byte store and no load, so DRAM never turns its bus around for reads.
-// Whole lines are overwritten, so L2 fetches none of them first: dram_read_bytes decreases. When
-// the kernel ends, L2 still holds stores that it has not written to DRAM yet, up to its capacity.
-// It saturates the write bandwidth of DRAM or of L2.
+// Whole lines are overwritten, so L2 loads none of them first: dram_read_bytes decreases. When the
+// kernel ends, L2 still holds stores that it has not written to DRAM yet, up to its capacity. The
+// kernel saturates the write bandwidth of DRAM or of L2.
 
 Variant write() {
   Variant v = moving<Moves::writes>("write", "read",
@@ -194,8 +192,8 @@ Variant write() {
 // ---- copy: one 16-byte load and store per thread
 //
 // Each thread issues one 16-byte load and one 16-byte store. A full SM has 32 KB in flight, and at
-// any time some blocks read while others write. It saturates DRAM as most kernels use it, with as
-// many reads as writes. The difference from read is the time in which DRAM turns its bus around.
+// any time some blocks read while others write. The kernel saturates DRAM with as many reads as
+// writes. The difference from read is the time in which DRAM turns its bus around.
 
 Variant copy() {
   Variant v = moving<Moves::copies>("copy", "write",
@@ -338,9 +336,8 @@ Variant bulk(Variant v) {
 //
 // One lane requests 16 KiB at a time (cp.async.bulk), and the SM's copy engine writes them to
 // shared memory. With one persistent block per SM, 192 KiB per SM are in flight, independent of
-// registers and occupancy. The cost is shared memory capacity, and shared memory bandwidth in
-// addition. The traffic to L2 is unchanged (l2_sectors), so any gain shows bandwidth that read did
-// not use.
+// registers and occupancy. The cost is capacity and bandwidth of shared memory. The traffic to L2
+// is unchanged (l2_sectors), so any gain shows bandwidth that read did not use.
 
 Variant read_bulk() {
   Variant v = bulk(
@@ -357,8 +354,7 @@ Variant read_bulk() {
 //
 // The copy engine loads 16 KiB into shared memory and stores them from there. Four lanes per SM
 // only start the copies, and no byte passes through a register: global_load_requests decreases.
-// DRAM alternates between runs of 16 KiB to read and to write, which may be slower than many short
-// ones.
+// DRAM alternates between reads and writes of 16 KiB, which may be slower than shorter ones.
 
 Variant copy_bulk() {
   Variant v = bulk(
@@ -373,8 +369,8 @@ Variant copy_bulk() {
 
 // ---- memcpy: cudaMemcpyAsync
 //
-// The host calls cudaMemcpyAsync from device to device, once per pass. This copy is available to
-// every program and is the reference for the other copies. The driver chooses the kernel.
+// The host calls cudaMemcpyAsync from device to device, once per pass. Every program can use this
+// copy, the reference for the other copies. The driver chooses the kernel.
 
 Variant vendor_memcpy() {
   Variant v = moving<Moves::copies>("memcpy", "copy");

@@ -1,11 +1,10 @@
 // mixed_precision: y = activation(x), element by element, stored in fp32, fp16 or bf16.
 //
 // The question: when does halving the bytes of a number halve the time? An activation reads and
-// writes each element once and executes few operations on it, so DRAM limits the time: 8 bytes per
-// element in fp32, 4 in the 16-bit types. All variants compute in fp32, so only the storage type
-// differs. Two effects can prevent the halving. With narrow accesses (one element per lane), the
-// limit is the number of requests in flight, not their bytes. With much arithmetic, the
-// instructions per element are the same, but the time of DRAM is halved.
+// writes 8 bytes per element in fp32, 4 in the 16-bit types. All variants compute in fp32; only the
+// storage type differs. With narrow accesses (one element per lane), the number of requests in
+// flight limits the time, not their bytes. With much arithmetic, instructions limit the time, and
+// their number per element does not depend on the type.
 #include <array>
 #include <cmath>
 
@@ -128,8 +127,8 @@ Variant elementwise(std::string id, Kernel<T> (*kernel_of)(Op), std::int64_t til
 // ---- fp32_scalar
 //
 // Each lane loads one fp32 element: a warp requests 128 bytes at a time. 2048 resident threads with
-// 4 bytes each keep 8 KiB per SM in flight. HBM needs bandwidth times latency, several times as
-// many bytes, so latency is the limit.
+// 4 bytes each keep 8 KiB per SM in flight. Bandwidth × latency of HBM is several times as many
+// bytes, so latency is the limit.
 
 Variant fp32_scalar() {
   return elementwise<float>("fp32_scalar", scalar_kernel_of<float>, kBlock);
@@ -140,10 +139,10 @@ constexpr auto beyond_caches = at_least(&Problem::n, 1 << 27);
 
 // ---- fp16_scalar
 //
-// The kernel moves half the bytes with the same number of lanes, requests and instructions: each
-// request of a warp loads 64 bytes. If requests in flight are the limit, halving the type halves
-// the bandwidth reached, not the time: DRAM throughput decreases, and the number of instructions is
-// unchanged.
+// The kernel loads and stores half the bytes of fp32_scalar with the same number of lanes, requests
+// and instructions: each request of a warp loads 64 bytes. If requests in flight are the limit,
+// halving the type halves the bandwidth, not the time: DRAM throughput decreases, and the number of
+// instructions is unchanged.
 
 Variant fp16_scalar() {
   return elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock)
@@ -200,9 +199,9 @@ Variant packed(std::string id) {
 
 // ---- fp32
 //
-// A lane has four elements per access and two accesses before the first use: 4 × 2 = 8 times the
-// bytes in flight for a quarter of the load and store instructions (global_load_requests). DRAM
-// throughput approaches that of a copy. It costs registers.
+// A lane loads four elements per access and issues two accesses before the first use: 4 × 2 = 8
+// times the bytes in flight for a quarter of the load and store instructions
+// (global_load_requests). DRAM throughput approaches that of a copy. It costs registers.
 // held: global_load_requests = 1/4 × fp32_scalar
 
 Variant fp32() {
@@ -214,9 +213,9 @@ Variant fp32() {
 
 // ---- fp16
 //
-// Accesses are still 16 bytes wide and hold eight elements: half the DRAM bytes, and half the time
+// Accesses of 16 bytes hold eight elements instead of four: half the DRAM bytes, and half the time
 // while DRAM is the limit. Arithmetic is in fp32, with additional conversions, so the issue slots
-// per byte about double: relu is not affected, gelu by erf is. 11 significant bits remain, and
+// per byte about double, which slows gelu by erf, but not relu. 11 significant bits remain, and
 // fewer for numbers below 2^-14.
 // held: dram_read_bytes = 1/2 × fp32
 
@@ -229,9 +228,8 @@ Variant fp16() {
 
 // ---- bf16
 //
-// The bytes and the time are those of fp16, but bf16 has the exponent range of fp32 and 8
-// significant bits. The relative error is 8 times that of fp16; no number underflows. Widening is a
-// shift.
+// bf16 costs the bytes and the time of fp16, but has the exponent range of fp32 and 8 significant
+// bits. The relative error is 8 times that of fp16; no number underflows. Widening is a shift.
 
 Variant bf16() {
   return packed<__nv_bfloat16>("bf16").against(
@@ -283,7 +281,7 @@ Reference reference(const Problem& p, const Data& d, int output) {
   return {p.op, d.x_fp32, DataType::fp32};
 }
 
-// Reference results with the x that was not rounded to the storage type.
+// Reference results for x before it was rounded to the storage type.
 Steps accuracy_reference(const Problem& p, const Data& d, const std::vector<ReferenceView>& out) {
   return evaluate_references(out, p.n, [&](int) { return reference(p, d, kYFp32); });
 }

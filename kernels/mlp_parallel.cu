@@ -8,9 +8,9 @@
 //   W1 columns, W2 columns   [h0 .]      gather H    [h0 h1]·W2's left columns   gather Y
 //   W1 columns, W2 rows      [h0 .]                  h0·W2's upper rows          sum Y
 //
-// A hidden unit, a column of H, is computed from one column of W1 and multiplied only by the row of
-// W2 with the same index. A GPU that computes hidden units can therefore use them itself. Only one
-// sum of Y remains, whose rows are a fourth as long as the rows of H (Shoeybi et al.,
+// A column of H (a hidden unit) is computed from one column of W1 and multiplied only by the row of
+// W2 with the same index. A GPU that computes hidden units can therefore multiply them itself. Only
+// one sum of Y remains, whose rows are a fourth as long as the rows of H (Shoeybi et al.,
 // "Megatron-LM", arXiv:1909.08053, section 3).
 #include "gpu/nccl.hpp"
 #include "kernels/common/rank_product.cuh"
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// Waits for all ranks. Data that they stored to this rank before is then visible.
+/// Waits for all ranks; data that they have stored to this rank are then visible.
 __global__ void __launch_bounds__(32) wait_kernel(RankPeers peers) {
   const unsigned epoch = epoch_of(peers);
   wait_for_ranks<Before::stores>(peers, epoch, 0);
@@ -91,7 +91,7 @@ Steps gathered(const Problem& p, int rank, const Ranks<T>& matrices, std::int64_
   return copied(move);
 }
 
-/// Y of some tokens, from the partial sums of all ranks. Each rank sums its part and stores it to
+/// Y of some tokens. Each rank sums its part from the partial sums of all ranks and stores it to
 /// all.
 Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
              std::int64_t most_blocks) {
@@ -148,8 +148,7 @@ double gathered_bytes(const Problem& p, std::int64_t columns) {
                   }));
 }
 
-/// Bytes that a rank sends, or receives: partial sums of the other ranks' parts, then its sums for
-/// all.
+/// Bytes that a rank sends, or receives: partial sums of other ranks' parts, then sums for all.
 double summed_bytes(const Problem& p) {
   const std::int64_t most =
       max_of_ranks(p.gpus, [&](int r) { return even_part(p.tokens, p.gpus, r).size(); });
@@ -231,9 +230,9 @@ Variant one_gpu() {
 // ---- two_gathers: both products split by columns
 //
 // Each product is split by columns. The second product needs all hidden units of a token, so each
-// GPU copies its units to all others and waits for theirs. It then computes its columns of Y, and
-// copies these to all others. Hidden units are most of the bytes on the links, and the tensor cores
-// are idle while they are copied.
+// GPU copies its units to all others and waits for the units of the others. It then computes its
+// columns of Y, and copies these to all others. Hidden units are most of the bytes on the links,
+// and the tensor cores are idle while they are copied.
 
 Variant two_gathers() {
   Variant v = variant("two_gathers", "one_gpu");
@@ -271,8 +270,8 @@ Variant two_gathers() {
 //
 // A GPU that computes a hidden unit also multiplies it by the unit's row of W2, so nothing crosses
 // the links between the products. Each GPU then has a partial sum of all of Y. A kernel loads the
-// rank's tokens from the partial sums of all GPUs, adds them in fp32, and stores the sums to all:
-// one all-reduce instead of two gathers. The time decreases.
+// rank's tokens from the partial sums of all GPUs, adds them in fp32, and stores the sums to all
+// GPUs: one all-reduce instead of two gathers. The time decreases.
 
 Variant columns_then_rows() {
   Variant v = variant("columns_then_rows", "two_gathers").expecting(faster(1.05));
@@ -290,7 +289,7 @@ Variant columns_then_rows() {
 
 // ---- columns_then_rows_nccl: NCCL's all-reduce
 //
-// NCCL's all-reduce replaces this file's sums, as in frameworks. Around a ring, it rounds partial
+// NCCL's all-reduce replaces the summing kernel, as in frameworks. Around a ring, it rounds partial
 // sums to bf16 at every step.
 
 Variant columns_then_rows_nccl() {
@@ -311,9 +310,9 @@ Variant columns_then_rows_nccl() {
 // ---- chunks_of_tokens: sums overlapped with products
 //
 // The tokens are divided into chunks, since their results are independent. Few blocks sum one chunk
-// in another stream, on SMs that cuBLAS leaves free, while the other SMs multiply the next one. The
-// sum of the last chunk does not overlap. Chunks that are too short leave tensor cores idle at the
-// end of each product, and each chunk has two products.
+// in another stream, on SMs that cuBLAS leaves free, while the other SMs multiply the next chunk.
+// The sum of the last chunk does not overlap. Chunks that are too short leave tensor cores idle at
+// the end of each product.
 
 /// Tokens per chunk: whole waves of 128×256 tiles of Y, for four chunks if there are enough waves.
 std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {
@@ -392,8 +391,7 @@ Family declare() {
   set_references(
       f, [](const Problem& p) { return elements_of_y(p); },
       [](const Problem& p, const Data& d, int) { return expected(p, d); });
-  // The reference also sums the squared errors of the hidden units, as many products as for Y
-  // itself.
+  // The reference also sums the squared errors of the hidden units, as many products as for Y.
   f.reference_operations = [](const Problem& p) { return operations_of(p, p.hidden); };
   f.tolerance_derivation = std::string(kToleranceDerivation) + kTensorCoreBoundDerivation;
   f.tolerance = [](const Problem& p) { return error_bound(p).tolerance(); };

@@ -1,12 +1,9 @@
 // normalization: LayerNorm and RMSNorm. Both scale each row of a matrix to a variance, or a mean
 // square, of one, and multiply each column by a weight.
 //
-// The question: how often must a norm read its input, and where are the weights kept? A row's first
-// result needs its mean and its variance, and by definition the variance needs the mean: a row is
-// read in three passes. Sums of x and of x² need one pass for both, but cancel if the mean is
-// large; Welford's update does not. If a row's threads hold it in registers, it is read once, and
-// only the traffic of a copy remains. In addition, each row needs the same weights: two arrays of a
-// row's length. L1 serves them again for each row, unless persistent blocks keep them in registers.
+// The question: how often must a norm read its input, and where are the weights kept? Sums of x and
+// of x² need one pass for mean and variance, but cancel if the mean is large; Welford's update does
+// not cancel.
 #include <algorithm>
 #include <cmath>
 
@@ -118,9 +115,9 @@ Variant of_layernorm(Variant v) {
 
 // ---- sums: x and x² in one pass
 //
-// The variance is the mean of squares minus the square of the mean, so one pass computes both: two
-// passes read the input instead of three (global_load_sectors). It costs precision. If the mean is
-// many deviations from zero, the kernel subtracts two nearly equal numbers, and mostly their
+// The variance is the mean of squares minus the square of the mean, so one pass computes both sums:
+// two passes read the input instead of three (global_load_sectors). It costs precision. If the mean
+// is many deviations from zero, the kernel subtracts two nearly equal numbers, and mostly their
 // rounding errors remain. Problems with a mean above 1 are skipped.
 
 template <class T>
@@ -157,9 +154,9 @@ Variant sums() {
 // ---- welford: mean and deviations in one pass
 //
 // Each thread keeps a running mean and the sum of squared deviations from it (Welford 1962), and
-// the reduction merges these (Chan, Golub and LeVeque 1983). This takes one pass, as in sums, but
-// loses no digits for any mean. It costs a division per element, which is several instructions
-// (warp_instructions), and three numbers instead of two in each reduction step.
+// the reduction merges the threads' values (Chan, Golub and LeVeque 1983). This takes one pass, as
+// in sums, but loses no digits for any mean. It costs a division per element, which is several
+// instructions (warp_instructions), and three numbers instead of two in each reduction step.
 
 struct Merged {
   __device__ static Moments identity() { return {}; }
@@ -192,12 +189,11 @@ Variant welford() {
 
 // ---- vectors: sums about the row's first element, 16-byte accesses
 //
-// One pass computes sums as in sums, but of deviations from the row's first element. If that
-// element is within some deviations of the mean, as most elements are, the sums do not cancel. The
-// kernel needs no division per element. Accesses of 16 bytes divide global_load_requests by four
-// (bf16: by eight), for the weights as well. If the first element is an outlier, the sums lose
-// digits, as in sums. Here and below, rows that are not multiples of 16 bytes are accessed element
-// by element.
+// One pass sums deviations from the row's first element and their squares. If that element is
+// within some deviations of the mean, as most elements are, the sums do not cancel; if it is an
+// outlier, they lose digits, as in sums. The kernel needs no division per element. Accesses of 16
+// bytes divide global_load_requests by four (bf16: by eight), for the weights as well. Here and
+// below, rows that are not multiples of 16 bytes are accessed element by element.
 
 template <Norm kNorm, int kW, class T>
 __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m, NormWeights<T> w) {
@@ -233,9 +229,9 @@ Variant vectors() {
 // ---- registers: the row is read once
 //
 // The threads of a block hold the row as fp32 in registers, up to 32 elements each. They compute
-// the mean, then the deviations from it: the definition, without a second read. The kernel moves
-// the same bytes as a copy. It loads the row and its weights once, so global_load_sectors falls by
-// a quarter (RMSNorm: by a third). It costs registers, and the row's threads wait for each other a
+// the mean, then the deviations from it, without a second load of the row. The kernel moves the
+// same bytes as a copy. It loads the row and its weights once, so global_load_sectors falls by a
+// quarter (RMSNorm: by a third). It costs registers, and the row's threads wait for each other a
 // second time.
 
 template <Norm kNorm, class Group, class Waits, class T, int kW, int kElements>
@@ -316,12 +312,12 @@ Variant warp_registers() {
 
 // ---- persistent: persistent blocks that keep the weights in registers
 //
-// Only as many blocks as are resident are launched, and each iterates over rows. A thread has the
-// same columns in each row, so it loads their weights once: global_load_sectors decreases to a
-// third (RMSNorm: half). A thread also loads the first element of each LayerNorm row. With two
-// vectors it issues 2 + 1 = 3 loads per row instead of 2 × 3 = 6, so global_load_requests decreases
-// to half. Each block loads its next row while it reduces the current one. The cost is registers
-// for both rows and the weights, and on an H200 only short rows are faster than with registers.
+// Only resident blocks are launched, and each iterates over rows. A thread has the same columns in
+// each row, so it loads their weights once: global_load_sectors decreases to a third (RMSNorm:
+// half). A thread also loads the first element of each LayerNorm row. With two vectors it issues 2
+// + 1 = 3 loads per row instead of 2 × 3 = 6, so global_load_requests decreases to half. Each block
+// loads its next row while it reduces the current one. The cost is registers for both rows and the
+// weights, and on an H200 only short rows are faster than with registers.
 // held: global_load_sectors = 1/3 × registers within 7 % at norm=layernorm
 // held: global_load_sectors = 1/2 × registers within 7 % at norm=rmsnorm
 // held: global_load_requests = 1/2 × registers within 3 % at norm=layernorm
@@ -364,7 +360,7 @@ __global__ void __launch_bounds__(kMaxRowThreads)
 
 constexpr int kMaxVectors = 2;  // per thread
 
-// Each block has several rows on any GPU.
+// Problems in which each block has several rows, on any GPU.
 bool has_rows_for_all(const Problem& p) {
   constexpr std::int64_t kManyRows = 1 << 15;
   return is_large_and_whole(p) && p.rows >= kManyRows;

@@ -3,11 +3,11 @@
 // The question: which method sums the weights' gradients fastest? With x̂ = (x - mean)·rstd from
 // the forward pass, t = γ·dy, and means over a row's n elements,
 //   dx = rstd·(t - mean(t) - x̂·mean(t·x̂)),  dγ = Σ dy·x̂,  dβ = Σ dy,
-// where the sums of dγ and dβ run over all rows. dx depends only on its row and costs two reads and
-// a write, as in softmax_backward. The weights' gradients are column sums of the same operands.
-// With one atomic addition per element, L2's atomic units limit the time, not DRAM. A second kernel
-// reads both operands again. Persistent blocks sum the columns from the registers that already hold
-// the row.
+// where the sums of dγ and dβ run over all rows. dx costs two reads and a write of the matrix, as
+// in softmax_backward. The weights' gradients are column sums of the same operands. With one atomic
+// addition per element, L2's atomic units limit the time, not DRAM. A separate kernel for the
+// column sums reads both operands again. Persistent blocks sum the columns from the registers that
+// already hold the row.
 #include <algorithm>
 
 #include "kernels/common/bound_by_atomics.cuh"
@@ -71,10 +71,10 @@ __device__ TwoSums row_means(const Group& group, TwoSums own, int columns) {
 // ---- element_atomics: one atomic addition per element
 //
 // Each block holds the x and dy of a row in registers and computes dx from them. Each thread then
-// adds its elements' terms to their columns' sums in L2 with atomics. Each operand is read once,
-// after a memset of the sums. L2 executes two atomic additions per element (RMSNorm: one), and its
-// rate of atomics is far below the rate at which DRAM delivers elements. Sums differ in their last
-// bits between launches.
+// adds its elements' terms to the column sums in L2 with atomics. Each operand is read once, after
+// a memset of the sums. L2 executes two atomic additions per element (RMSNorm: one), and its rate
+// of atomics is far below the rate at which DRAM delivers elements. Sums differ in their last bits
+// between launches.
 
 template <Norm kNorm, bool kAdds, class T, int kW, int kElements>
 __global__ void __launch_bounds__(kMaxRowThreads)
@@ -158,7 +158,7 @@ Steps zeros(const Call& call) {
   return MemsetStep{call.dweights, 0, sum_columns(call.p) * std::int64_t{sizeof(float)}};
 }
 
-// A thread holds elements of two rows, so it has registers for half as many elements of each.
+// A thread holds elements of x and of dy, so it has registers for half as many elements of each.
 constexpr Edges kHalf = Edges::peeled;
 
 template <bool kAdds, class NormOf, class T>
@@ -176,7 +176,7 @@ Steps launch_rows(NormOf norm, const RowMatrix<T>& m, const GradientInputs<T>& g
 // ---- product: elementwise product, the lower bound
 //
 // The kernel computes x·dy element by element with 16-byte accesses. It reads and writes the same
-// bytes as the computation of dx. No thread waits for a row or column sum.
+// bytes as the computation of dx, but no thread waits for a row or column sum.
 
 Variant product() {
   return product_variant<Problem>(&Data::x, &Data::dy, &Data::products, work);
@@ -193,9 +193,9 @@ Variant element_atomics() {
 
 // ---- separate: a second kernel for the column sums
 //
-// One kernel computes dx, as before. A second kernel reads x and dy again: its resident blocks loop
-// over the rows. A thread processes the same columns of each row and accumulates their sums in
-// registers. Each block stores its partial sums, and further kernels sum them in a fixed order:
+// One kernel computes dx. A second kernel reads x and dy again: its resident blocks loop over the
+// rows. A thread processes the same columns of each row and accumulates their sums in registers.
+// Each block stores its partial sums, and further kernels sum them in a fixed order:
 // global_reduction_requests decreases to zero, and results are bitwise identical for equal inputs.
 // It costs the second read of the operands: dram_read_bytes doubles.
 
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(kKeptThreads, 1)
   }
 }
 
-// Threads that keep a row's column sums: one block, or the blocks of a cluster.
+// Threads that process one row at a time and keep its columns' sums in registers.
 enum class Share { block, cluster };
 struct Kept {
   int accesses;        // per thread: 16-byte vectors, or single elements
@@ -337,7 +337,7 @@ Steps launch_kept(NormOf norm, const RowMatrix<T>& m, const GradientInputs<T>& g
   return launch_of(kept_kernel<kMakes, norm, Group, Put, T, kW, 1>);
 }
 
-// Restricts the variant to rows whose column sums fit in the registers of these threads.
+// Restricts the variant to rows whose column sums fit in the registers of a block or a cluster.
 Variant kept_by(Variant v, Share share) {
   const int blocks = share == Share::block ? 1 : kMaxClusterBlocks;
   v.unsupported = [=](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
@@ -395,8 +395,8 @@ Variant separate() {
 //
 // The persistent blocks also compute dx, and keep γ in registers. Each operand is read once, so
 // dram_read_bytes halves. Threads load the next row while they wait for the means of the current
-// row. At the end, L2 executes one atomic addition per block and column. The registers hold two
-// rows, the next two rows and the column sums, which limits an SM to 512 threads.
+// row. At the end, L2 executes one atomic addition per block and column. The registers hold x and
+// dy of two rows and the column sums, which limits an SM to 512 threads.
 
 Variant block_atomics() {
   const auto launch_of = [](auto norm, auto m, const auto& g, const Call& call) {
@@ -441,10 +441,10 @@ Steps launch_gradient(const LayerNormGradient<T>& x, const Call& call) {
 // ---- cluster_partials: a cluster of blocks per row
 //
 // Each of the two to eight blocks of a cluster keeps the sums of its share of the columns. The
-// blocks compute a row's means together through distributed shared memory. Rows of up to 128 KB are
-// therefore read once, although their sums do not fit in the registers of one block. It costs
-// cluster barriers in each row. It also leaves SMs of a GPC idle if their number is not a multiple
-// of the cluster size.
+// blocks compute a row's means together through distributed shared memory, so rows of up to 128 KB
+// are read once, although their sums do not fit in the registers of one block. It costs cluster
+// barriers in each row. It also leaves SMs of a GPC idle if their number is not a multiple of the
+// cluster size.
 
 Variant cluster_partials() {
   return needs_capability(

@@ -1,14 +1,11 @@
 // occupancy: the same work with few or many warps, with one or several instructions per thread in
 // flight, and with fewer registers than a kernel needs.
 //
-// The question: how many warps does a kernel need? By Little's law, throughput times latency is the
-// number of operations in flight, from any number of warps. An SM must have its share of DRAM
-// bandwidth times the load latency, in bytes, in flight. Each of its four schedulers needs four
-// independent multiply-adds, one for each cycle of latency. These operations come from resident
-// warps (thread-level parallelism) or from independent instructions of one thread
-// (instruction-level parallelism; V. Volkov, "Better performance at lower occupancy", GTC 2010).
-// The SM's threads, block slots, registers or shared memory, whichever is exhausted first, limit
-// the resident warps (the occupancy).
+// The question: how many warps does a kernel need? Operations in flight come from resident warps
+// (thread-level parallelism) or from independent instructions of one thread (instruction-level
+// parallelism; V. Volkov, "Better performance at lower occupancy", GTC 2010). An SM must have its
+// share of DRAM bandwidth times the load latency, in bytes, in flight. Each of its four schedulers
+// needs four independent multiply-adds, one for each cycle of latency.
 //
 // The block size and an unused allocation of shared memory (ballast) set the occupancy here.
 // Kernels with launch bounds set it through their registers, and may spill.

@@ -1,14 +1,11 @@
 // partial_write: stores of one 4-byte value in every `stride` words of the output, with zeros
 // between.
 //
-// The question: is it cheaper to store only the values, or also the zeros between them? Stores
-// merge into 32-byte sectors like loads, and L2 keeps a byte mask of the written bytes. Sectors
-// that leave L2 incomplete are expensive. DRAM is written in whole bursts, and with ECC the check
-// bits cover the whole burst, so L2 must first fetch the missing bytes. A store of 4 bytes then
-// costs one sector read and one sector written. On an H200 (ECC on) the counters show exactly this:
-// 32 bytes read and 32 written per value at stride 8 and above (docs/results/README.md). Storing
-// the zeros makes every sector complete and avoids the reads: more bytes are stored, fewer are
-// moved.
+// The question: is it cheaper to store only the values, or also the zeros between them? L2 keeps a
+// byte mask of the written bytes. DRAM is written in whole bursts, and with ECC the check bits
+// cover the whole burst, so before L2 evicts an incomplete sector, it must load the missing bytes.
+// On an H200 (ECC on) the counters show exactly this: 32 bytes read and 32 written per value at
+// stride 8 and above (docs/results/README.md).
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::partial_write {
@@ -38,9 +35,9 @@ std::int64_t out_count(const Problem& p) {
 //
 // The kernel stores only the n values, into an output whose other words are zero already. The
 // modified sectors have min(stride, 8) times the bytes of the values, and at stride 2 and above no
-// sector is complete. With ECC, L2 must fetch the rest of a sector before it writes the sector to
+// sector is complete. With ECC, L2 must load the rest of a sector before it writes the sector to
 // DRAM. dram_write_bytes counts whole sectors, and dram_read_bytes increases by as much if they are
-// filled first.
+// loaded first.
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
@@ -77,12 +74,12 @@ Variant write_strided() {
 // ---- write_whole_sectors: stores of values and zeros
 //
 // The kernel also stores the zeros: `stride` times the bytes, in complete sectors that DRAM writes
-// without a read. Up to stride 8 both variants write the same sectors, so the saving is the fill:
+// without a read. Up to stride 8 both variants write the same sectors, so the saving is the reads:
 // dram_read_bytes decreases to the bytes of the values. The cost is more store instructions and a
-// copy through shared memory. Beyond stride 8 it writes sectors that the values do not need.
+// copy through shared memory. Beyond stride 8 the kernel writes sectors that the values do not
+// need.
 
-// Values pass through shared memory (4 KB), so that a warp stores 32 consecutive words at a time,
-// whichever threads loaded the values among them.
+// Values pass through shared memory (4 KB), so that a warp stores 32 consecutive words at a time.
 __global__ void __launch_bounds__(kBlock) write_whole_sectors_kernel(Problem p, Data d) {
   __shared__ float values[kTile];
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;

@@ -1,10 +1,8 @@
 // peer_copy: copies of an array from one GPU's memory to another's.
 //
 // The question: which method copies an array from another GPU fastest? A kernel accesses the other
-// GPU's memory by ordinary loads and stores, and a copy engine copies it without the SMs. All bytes
-// cross the links between the GPUs, which carry about a tenth of the bandwidth of device memory,
-// with separate lanes for each direction. A load waits for an answer from the other GPU, and a
-// store does not. Small requests use a part of the link for their headers.
+// GPU's memory by ordinary loads and stores, and a copy engine copies it without the SMs. The links
+// between the GPUs have about a tenth of the bandwidth of device memory in each direction.
 #include <algorithm>
 #include <map>
 
@@ -49,9 +47,8 @@ struct Parts {
 
 // ---- loads: a word per lane
 //
-// An ordinary copy kernel, whose source is the memory of the other GPU. A warp requests 128 bytes
-// and waits for the round trip over the link. Occupancy limits the number of warps that wait at the
-// same time.
+// Each lane loads a word from the other GPU's memory and stores it to its own. A warp requests 128
+// bytes and waits for the round trip over the link. Occupancy limits the number of waiting warps.
 
 constexpr int kBlock = 256;
 
@@ -202,8 +199,8 @@ Variant loads() {
 // ---- stores: a word per lane, by the sending GPU
 //
 // The same kernel runs on the GPU that has the data: it loads from its own memory and stores to the
-// other GPU's. A store returns no data, so the link is free in the opposite direction, and only the
-// end of the kernel waits for the stores. The time is unchanged.
+// other GPU's memory. A store returns no data, so the link is free in the opposite direction, and
+// only the end of the kernel waits for the stores. The time is unchanged.
 
 Variant stores() {
   return variant("stores", "loads", LinkUse::stores, time(Direction::unchanged, 1.25), words<true>);
@@ -212,8 +209,9 @@ Variant stores() {
 // ---- vector_loads: 16-byte loads
 //
 // Each lane loads 16 bytes and has four such loads in flight, so a warp requests 2 KiB before it
-// waits. This takes a quarter of the load instructions (global_load_requests) for the same bytes on
-// the link. The time is unchanged: at large sizes the link is the limit of 4-byte loads already.
+// waits. It needs a quarter of the load instructions of loads (global_load_requests) for the same
+// bytes on the link. The time is unchanged: at large sizes the link is the limit of 4-byte loads
+// already.
 // held: global_load_requests = 1/4 × loads at n=1048576
 
 constexpr int kUnroll = 4;
@@ -257,9 +255,9 @@ Variant vector_loads() {
 // ---- vector_stores: 16-byte stores
 //
 // The GPU that has the data stores 16 bytes per lane to the other GPU, four such stores after four
-// loads. This takes a quarter of the store instructions (global_store_requests) for the same bytes
-// on the link. The time is unchanged: at large sizes the link is the limit of 4-byte stores
-// already.
+// loads. It needs a quarter of the store instructions of stores (global_store_requests) for the
+// same bytes on the link. The time is unchanged: at large sizes the link is the limit of 4-byte
+// stores already.
 // held: global_store_requests = 1/4 × stores at pattern=ring, n=1048576
 
 Variant vector_stores() {
@@ -270,7 +268,8 @@ Variant vector_stores() {
 // ---- bulk_loads: bulk copies through shared memory
 //
 // One thread per block starts bulk copies of kilobytes from the other GPU to shared memory, and
-// from there to its own memory. They use no registers, and no lane waits. Two buffers alternate.
+// from there to its own memory. The copies use no registers, and only this thread waits. Two
+// buffers alternate.
 
 constexpr int kPieceBytes = 16384;
 constexpr int kPieces = 2;
@@ -326,7 +325,8 @@ Variant bulk_loads() {
 
 // ---- bulk_stores: bulk copies by the sending GPU
 //
-// The bulk copies load from the GPU's own memory, and store over the link to the other GPU's.
+// The bulk copies load from the GPU's own memory, and store over the link to the other GPU's
+// memory.
 
 Variant bulk_stores() {
   return bulk("bulk_stores", "vector_stores", true);
@@ -334,9 +334,9 @@ Variant bulk_stores() {
 
 // ---- copy_engine: cudaMemcpyAsync
 //
-// A copy engine, which is a unit of the GPU outside the SMs, reads the other GPU's memory and
-// writes its own. It reaches a larger share of the link's bandwidth than SMs do, and the SMs are
-// free for other work. The cost is that it takes longer to start.
+// A copy engine, a unit of the GPU outside the SMs, reads the other GPU's memory and writes its
+// own. It reaches a larger share of the link's bandwidth than SMs do, and the SMs are free for
+// other work. The cost is that it takes longer to start.
 
 Variant copy_engine() {
   return variant(
@@ -358,13 +358,12 @@ Variant copy_engine() {
 //
 // This is the only method if the GPUs cannot access each other's memory. The sender copies to
 // page-locked host memory, and the receiver copies from there. Both copy engines work at the same
-// time on consecutive chunks, with small kernels between the copies that signal the progress to the
-// other GPU. The bytes cross two PCI Express links and the host's memory, and the time increases.
+// time on consecutive chunks; small kernels between the copies signal the progress to the other
+// GPU. The bytes cross two PCI Express links and the host's memory, and the time increases.
 
 constexpr std::int64_t kSlots = 4;  // chunks in flight
 
-/// Words per chunk: long enough to hide the kernels between copies, and few enough chunks for the
-/// number of steps that a stream holds.
+/// Words per chunk: enough to hide the kernels between copies, and for a stream to hold all steps.
 std::int64_t chunk_words(const Problem& p) {
   constexpr std::int64_t kMinPart = 1 << 18;
   constexpr std::int64_t kMaxChunks = 96;

@@ -1,9 +1,7 @@
 // peer_latency: latency of accesses from one GPU to another.
 //
 // The question: how long does one dependent access between two GPUs take? Every algorithm that
-// spans GPUs contains a chain of such accesses, which more bandwidth does not shorten. A load from
-// the other GPU's memory takes a round trip, and so does an atomic addition. A store takes one
-// transfer, but the receiver must poll for it. Small collectives consist mostly of such steps.
+// spans GPUs contains a chain of such accesses, which more bandwidth does not shorten.
 //
 // One block of GPU 0 makes `steps` steps on the memory of GPU 1, each of which needs the result of
 // the previous one. For signals, both GPUs alternate. The latency is the time divided by the number
@@ -37,8 +35,8 @@ using Variant = Family::Variant;
 
 // ---- own_loads: pointer chase in the GPU's own memory
 //
-// The loads of the chase go past L1, across the chip to L2 and back. Lines are visited in a random
-// order, and each contains the position of the next, so no address is known in advance.
+// The loads of the chase bypass L1 and go across the chip to L2 and back. Each line contains the
+// position of the next one, in random order, so no address is known in advance.
 
 constexpr std::int64_t kLineWords = 16;
 constexpr std::int64_t kLines = 2048;
@@ -49,8 +47,8 @@ struct Chase {
   std::int64_t steps;
 };
 
-// System scope: L1 may cache another GPU's memory like any other, unless a load must observe the
-// stores of other GPUs (PTX ISA, memory consistency model).
+// System scope, because L1 may cache another GPU's memory unless a load must observe the stores of
+// other GPUs (PTX ISA, memory consistency model).
 __global__ void __launch_bounds__(32) chase_kernel(Chase chase) {
   const auto begin = __cvta_generic_to_global(chase.chain);
   std::uint64_t distance = 0;
@@ -130,8 +128,9 @@ Variant loads() {
 
 // ---- atomics: atomic additions in the other GPU's memory
 //
-// Each atomic addition to one word of GPU 1 waits for the result of the previous one. The other
-// GPU's L2 adds. The request and its answer cross the link as for a load, so the time is unchanged.
+// Each atomic addition to one word of GPU 1 waits for the result of the previous one. GPU 1's L2
+// performs the addition. The request and its answer cross the link as for a load, so the time is
+// unchanged.
 
 struct Additions {
   std::uint32_t* counter;
@@ -163,9 +162,10 @@ Variant atomics() {
 
 // ---- signals: stores that the other GPU polls for
 //
-// The two GPUs alternate: each polls for a number in its own memory, and stores the next one to the
-// other GPU's. A step is one transfer over the link, and the time until the other GPU has loaded
-// the number. The time per step decreases, as no answer is awaited. A ping-pong is two steps.
+// The two GPUs alternate: each polls for a number in its own memory, and stores the next number to
+// the other GPU's memory. A step is one transfer over the link, and the time until the other GPU
+// has loaded the number. The time per step decreases, because no GPU waits for an answer. A
+// ping-pong is two steps.
 
 struct Turns {
   std::uint32_t* own;
@@ -217,10 +217,9 @@ Variant signals() {
 
 // ---- stored_signals: a data store before each signal
 //
-// Each step also stores a word of data before its number, as kernels do that pass results to each
+// Before its number, each step also stores a word of data, as kernels do that pass results to each
 // other. A GPU that has loaded the number must also see the data. The store-release therefore waits
-// for a round trip, until the data has reached the other GPU, before the number is sent. The time
-// increases.
+// for a round trip, until the data have reached the other GPU. The time increases.
 
 Variant stored_signals() {
   Variant v = turns("stored_signals", "signals", true).expecting(time(Direction::increases, 1.5));
@@ -235,7 +234,7 @@ Variant stored_signals() {
 
 // ---- inputs
 
-/// A random order of the lines that visits all of them before it visits one again.
+/// A random order of the lines, which visits all of them before it repeats one.
 struct Order {
   Permutation places;
   Order() : places(0, kLines) {}

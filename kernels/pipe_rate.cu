@@ -1,14 +1,13 @@
 // pipe_rate: maximum rate of multiply-adds on the SMs' arithmetic pipes, without tensor cores.
 //
 // The question: what is the maximum arithmetic rate of this device for each type? A scheduler
-// issues one instruction per cycle, and a pipe accepts 16 or 32 lanes of it per cycle. The peak
-// rate is lanes × clock frequency, if an instruction with available operands always exists. The
-// result of a multiply-add is available after at least 4 cycles. Here every thread has eight
-// independent chains, on an SM full of threads, which hides many times this latency.
+// issues one instruction per cycle, and a pipe accepts 16 or 32 lanes of it per cycle. The result
+// of a multiply-add is available after at least 4 cycles. Every thread has eight independent
+// chains, on an SM full of threads, which hides many times this latency.
 //
-// All blocks compute the same chains from the same numbers. No instruction loads or stores between
-// the first and the last step, and 256 multiply-adds follow each jump, because any other
-// instruction takes issue slots from a pipe that accepts one instruction per cycle.
+// All blocks compute the same chains from the same numbers. Any other instruction takes issue slots
+// from a pipe that accepts one instruction per cycle, so no instruction loads or stores between the
+// first and the last step, and 256 multiply-adds follow each jump.
 #include "kernels/common/family.cuh"
 #include "kernels/common/repeat.cuh"
 #include "kernels/common/rounding.cuh"
@@ -54,9 +53,9 @@ struct Register<__half> {
 // ---- fma_chains: independent multiply-adds
 //
 // Each thread executes eight independent multiply-adds in turn: FFMA, DFMA, HFMA2 (two fp16 values)
-// or IMAD. There are only three other instructions per 256 of these. On an SM full of threads,
+// or IMAD, with only three other instructions per 256 multiply-adds. On an SM full of threads,
 // every scheduler can choose from 128 of them. It issues one per cycle if the pipe accepts 32 lanes
-// per cycle, and one per two cycles if it accepts 16. It saturates this pipe:
+// per cycle, and one per two cycles if it accepts 16. This saturates the pipe:
 // sm__inst_executed_pipe_fma, _fp64 or _fmaheavy per cycle is at its peak.
 
 __device__ float step(float x, float c, float d) {
@@ -150,8 +149,8 @@ enum class Input { start, c, d };
 template <class T>
 struct Number;
 
-// |x| starts at most at 1 and stays there: |c| + |d| <= 1. c is so close to 1 that after thousands
-// of steps x still depends on its start and on the number of steps.
+// |x| starts at most at 1 and stays there: |c| + |d| <= 1. c is so close to 1 that x still depends
+// on its start and on the number of steps after thousands of steps.
 template <>
 struct Number<double> {
   std::uint64_t seed;

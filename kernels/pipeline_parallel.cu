@@ -14,8 +14,8 @@
 // The idle time at the beginning and at the end is the bubble. With m micro-batches, at least as
 // many as GPUs, and s stages on each of g GPUs, it is (g - 1) / (s·m + g - 1) of the time (Huang et
 // al., "GPipe", arXiv:1811.06965; Narayanan et al., "Efficient Large-Scale Language Model Training
-// on GPU Clusters", arXiv:2104.04473). More micro-batches make the bubble smaller. But they also
-// make the products smaller, until these no longer fill the SMs.
+// on GPU Clusters", arXiv:2104.04473). More micro-batches make the bubble smaller, but also the
+// products, until these no longer fill the SMs.
 #include <algorithm>
 
 #include "kernels/common/mma_pipeline.cuh"
@@ -37,7 +37,7 @@ struct Operands {
   std::int64_t width;
 };
 
-// Narrow copies need registers for addresses, so warps and blocks compute half as many sums.
+// 4-byte copies need registers for addresses: warps and blocks compute half as many results.
 template <int kUnitBytes>
 using Tiles = std::conditional_t<kUnitBytes == 16, Pipeline<Tiling<128, 256, 64, 64, 64>, 4>,
                                  Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
@@ -100,8 +100,8 @@ __device__ void store_activations(const float* slab, const Corner& at, const Ope
 // ---- signals between stages
 
 /// RankSignals has a flag for each stage of a rank and each micro-batch. At the first step of a
-/// launch, all ranks wait for each other: no rank stores into the inbox of another that is still in
-/// the previous launch.
+/// launch, all ranks wait for each other, so that no rank stores into the inbox of a rank that is
+/// still in the previous launch.
 constexpr int kFirstStep = 0;
 
 __global__ void __launch_bounds__(32) begin_kernel(RankPeers peers) {
@@ -169,8 +169,8 @@ int batches_of(const Problem& p, const Way& way) {
   return way.in_batches ? p.batches : 1;
 }
 
-/// Number of GPUs beyond the number of micro-batches. A GPU waits for as many micro-batches before
-/// its next stage, because it has finished all of them before the first one returns to it.
+/// Number of GPUs minus number of micro-batches, or 0. A GPU that has finished all micro-batches of
+/// a stage waits for this many stage times until the first micro-batch returns to it.
 int missing_batches(const Problem& p, int batches) {
   return std::max(0, p.gpus - batches);
 }
@@ -185,9 +185,9 @@ class Schedule {
   }
 
   /// All micro-batches pass through a stage before the first one enters the GPU's next stage.
-  /// Training uses groups of as many micro-batches as GPUs, which stores fewer of them. But then
-  /// each group would wait for the transfers between all GPUs. In the order used here, the first
-  /// micro-batch returns long before.
+  /// Training uses groups of as many micro-batches as GPUs, which stores fewer of them, but each
+  /// group would wait for the transfers between all GPUs. In the order used here, the first
+  /// micro-batch has returned by then.
   Steps steps() {
     steps_ += by_one_warp(p_, begin_kernel, peers_);
     for (int stage = 0; stage < way_.stages; ++stage) {
@@ -373,9 +373,8 @@ void expects(Variant& v, Direction direction, double factor) {
 
 // ---- one_gpu: all layers on the last GPU
 //
-// The last GPU computes all layers. A model is divided because it does not fit on one GPU. This is
-// the time that one GPU would take if it did: the ideal time of a division, times the number of
-// GPUs.
+// The last GPU computes all layers, which is possible only if the model fits on one GPU. The ideal
+// time of a division is this time divided by the number of GPUs.
 
 Variant one_gpu() {
   Variant v = variant("one_gpu", "", {});
@@ -440,8 +439,8 @@ Variant stored_batches() {
 // ---- two_stages: shorter stages
 //
 // Each GPU has two stages of fewer layers, and batches pass around the GPUs once per stage. The
-// bubble consists of the times of stages, which are shorter, so it shrinks. Twice as many bytes
-// cross the links.
+// bubble consists of stage times, which are shorter, so it shrinks. Twice as many bytes cross the
+// links.
 // held: bytes_to_peers = 2 × micro_batches
 
 Variant two_stages() {

@@ -3,11 +3,9 @@
 //
 // The question: what does it cost to store the intermediate results for the backward pass, and what
 // to recompute them? The gradient of a sigmoid is dy·s·(1 - s), and the forward pass has computed
-// s. Frameworks store it. Storing three results costs three passes out and three in over n
-// elements; with x in, dy in and dx out this makes 9 passes. Recomputing them from x costs 5 passes
-// (x in and y out, x and dy in and dx out) and three more exponentials per element. A kernel with
-// few instructions per byte waits for DRAM, so the instructions of the exponentials take no extra
-// time. Less traffic means less time as long as the instructions fit into the time of the bytes.
+// s. Frameworks store it: the forward pass reads x and writes three results, and the backward pass
+// reads these and dy and writes dx, 9 arrays in all. Recomputing the results from x costs 5 arrays
+// (x and y, x, dy and dx) and three more exponentials per element.
 #include <array>
 #include <cmath>
 
@@ -25,8 +23,8 @@ struct Problem {
   Math math;
 };
 
-// given_1 to given_3 are inputs of the backward pass when it is timed separately: arbitrary numbers
-// in the place of three sigmoids' results.
+// given_1 to given_3 are arbitrary numbers in the place of s1, s2 and y, inputs of the backward
+// pass when it is timed separately.
 struct Data {
   void* x;
   void* dy;
@@ -40,7 +38,7 @@ struct Data {
   void* dx_given;
 };
 
-// A pass over arrays of n elements: the arrays it reads and the arrays it writes.
+// The arrays of n elements that a kernel reads and writes.
 template <class T, int kIns, int kOuts>
 struct Arrays {
   const T* in[kIns];
@@ -51,8 +49,8 @@ struct Arrays {
 // ---- ops: one kernel per operation
 //
 // Each sigmoid is one kernel, and so is each step of the gradient: 6 passes forward and 9 backward,
-// with all three results stored. A lane moves 16 bytes per access, so each kernel moves its bytes
-// as fast as a copy. Frameworks that execute operations one by one work this way.
+// with all three results stored. A lane accesses 16 bytes at a time, so each kernel is as fast as a
+// copy of its bytes. Frameworks that execute operations one by one work this way.
 
 constexpr int kBlock = 256;
 template <class T>
@@ -161,8 +159,8 @@ Steps run(const Problem& p, const std::vector<void*>& in, const std::vector<void
 template <template <Math> class P>
 constexpr int kArrays = P<Math::intrinsics>::kIns + P<Math::intrinsics>::kOuts;
 
-/// Amounts of a variant: arrays that any implementation must read and write, sigmoids that it must
-/// compute, and array reads and writes of the variant's kernels.
+/// Arrays that any implementation must read and write, sigmoids that it must compute, and array
+/// reads and writes of the variant's kernels.
 struct Amounts {
   int in, out, sigmoids, passes;
 };
@@ -192,8 +190,8 @@ Variant variant(std::string id, std::string compare_to, const Amounts& amounts,
   return v;
 }
 
-// Variants with x and dy in, y and dx out. `kept` arrays live from the forward to the backward
-// pass. During each step of the backward pass, its incoming and its outgoing gradient live too.
+// Variants that read x and dy and write y and dx. `kept` arrays live from the forward to the
+// backward pass, and two gradients during each step of the backward pass.
 Variant both_passes(std::string id, std::string compare_to, int passes, int kept, int temporaries,
                     ExpectedChangesOf<Problem> expected, Launch launch) {
   Variant v = variant(std::move(id), std::move(compare_to), {2, 2, 2 * kSigmoids, passes},
@@ -235,8 +233,8 @@ bool beyond_caches(const Problem& p) {
 // ---- stored: one kernel forward, one backward, with all results stored
 //
 // The forward kernel reads x and writes all three results; the backward kernel reads these and dy:
-// 4 and 5 passes. Values between two operations stay in registers, so the forward pass reads and
-// the backward pass writes less. The stored results and their memory are the same as in ops.
+// 4 and 5 passes. Values between two operations stay in registers, so there are fewer reads forward
+// and fewer writes backward. The stored results and their memory are the same as in ops.
 
 template <Math math>
 struct ForwardStored : Pass<1, 3> {  // x; to s1, s2 and y
@@ -269,7 +267,7 @@ Variant stored() {
 // ---- stored_two: the last result recomputed from the previous one
 //
 // y is s(s2), so the backward kernel recomputes y from s2 instead of reading it. The backward pass
-// has 4 passes instead of 5, 8 together, and y need not live until then. It costs one exponential
+// has 4 passes instead of 5, 8 together, and y need not be kept for it. It costs one exponential
 // per element.
 
 template <Math math>
@@ -294,10 +292,9 @@ Variant stored_two() {
 // ---- recomputed: all results recomputed from x
 //
 // The forward kernel writes only y, and the backward kernel recomputes all three results from x: 2
-// and 3 passes, 5 instead of 8 (stored_two) or 9 (stored). Only x is kept for the backward pass,
-// and x exists in any case. It costs two exponentials and two reciprocals per element more than
-// stored_two: xu_instructions increases. In fp32, these instructions fit into the time of the
-// bytes.
+// and 3 passes, 5 instead of 8 (stored_two) or 9 (stored). Only x is kept, and x exists in any
+// case. It costs two exponentials and two reciprocals per element more than stored_two:
+// xu_instructions increases. In fp32, these instructions fit into the time of the bytes.
 
 template <Math math>
 struct BackwardRecomputed : Pass<2, 1> {  // dy and x
@@ -360,10 +357,10 @@ Variant forward() {
 
 // ---- forward_from_first: the first launches of a process
 //
-// The launch is the same, timed with the host's clock, and the first sample is the process's first
-// launch. Its samples are the times of a program without warm-up. The first launch loads the
-// kernel's module, which is host time. Later launches take the kernel's time plus the host's time
-// to launch it and to detect its end. Counters do not change.
+// The host's clock times the launch of forward, and the first sample is the first launch of a
+// process, as in a program without warm-up. The first launch loads the kernel's module, which is
+// host time. Later launches take the kernel's time plus the host's time to launch it and to detect
+// its end. Counters do not change.
 
 Variant forward_from_first() {
   Variant v = forward_pass("forward_from_first", "forward",

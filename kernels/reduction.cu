@@ -2,8 +2,8 @@
 //
 // The question: which optimizations let a sum reach memory bandwidth? Mark Harris's seven steps
 // (Optimizing Parallel Reduction in CUDA, 2007) optimize the tree within a block for a GPU of 2007.
-// The later variants have what current GPUs need: many loads in flight per thread, few steps of a
-// tree, and few kernels. For small arrays, only the launches matter.
+// The later variants do what current GPUs need: they keep many loads in flight per thread, and use
+// few tree steps and few kernels. For small arrays, only the number of launches matters.
 //
 // fp32 additions round, so the last bits of a sum depend on the order of additions.
 #include "kernels/common/launch.cuh"
@@ -19,9 +19,10 @@ using number_sums::Variant;
 // ---- interleaved_divergent: pairs of neighbours, every second thread
 //
 // A block stores 256 elements to shared memory and sums pairs, then pairs of pairs, in eight steps.
-// At stride s, each thread whose index is a multiple of 2s adds the element s further. The active
-// lanes are spread over all warps: in the fifth step each warp still has one active lane, and all
-// eight warps execute every step. Further launches sum the per-block partial sums in the same way.
+// At stride s, each thread whose index is a multiple of 2s adds the element s places further. The
+// active lanes are spread over all warps: in the fifth step each warp still has one active lane,
+// and all eight warps execute every step. Further launches sum the per-block partial sums in the
+// same way.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) divergent_kernel(Terms<T> x, float* sums) {
@@ -154,8 +155,7 @@ Variant sequential() {
 // In sequential, threads that add nothing in the first step only load an element. Here each thread
 // loads two elements and adds them before it stores to shared memory. This halves the blocks, and
 // with them trees and barriers: warp_instructions decreases to nearly half, and
-// shared_load_wavefronts
-// decreases. A thread has two loads in flight. dram_read_bytes is unchanged.
+// shared_load_wavefronts decreases. A thread has two loads in flight. dram_read_bytes is unchanged.
 // held: blocks = 1/2 × sequential; warp_instructions = 1/2 × sequential within 10 % at n=4194304
 
 template <class T>
@@ -187,9 +187,9 @@ Variant first_add_on_load() {
 // At 32 active threads and below only the first warp adds, but in first_add_on_load all eight warps
 // stay in the loop and pass its barriers. Here the other seven warps exit, and the first warp adds
 // in six unrolled steps with __syncwarp instead of __syncthreads: warp_instructions decreases.
-// Harris's warpReduce of 2007 relied on lanes that execute in lockstep and needed only volatile
-// shared memory. Since Volta the lanes of a warp may diverge (CUDA C++ Programming Guide,
-// "Independent Thread Scheduling"), so the kernel needs __syncwarp. dram_read_bytes is unchanged.
+// Harris's warpReduce of 2007 relied on lockstep execution and used only volatile shared memory.
+// Since Volta the lanes of a warp may diverge (CUDA C++ Programming Guide, "Independent Thread
+// Scheduling"), so __syncwarp is necessary. dram_read_bytes is unchanged.
 
 __device__ __forceinline__ float add_last_warp(float* s) {
   float sum = s[threadIdx.x];
@@ -255,10 +255,10 @@ Variant fully_unrolled() {
 
 // ---- several_per_thread: grid-stride loop over resident blocks
 //
-// The launch has only as many blocks as can be resident. Each thread sums elements in a register,
-// in a grid-stride loop with four loads in flight. Each block then reduces its threads' sums in one
-// tree, regardless of n: warp_instructions and shared_load_wavefronts decrease to a fraction. Two
-// kernels are enough. dram_read_bytes is unchanged.
+// Only resident blocks are launched. Each thread sums elements in a register, in a grid-stride loop
+// with four loads in flight. Each block then reduces its threads' sums in one tree, regardless of
+// n: warp_instructions and shared_load_wavefronts decrease to a fraction. Two kernels are enough.
+// dram_read_bytes is unchanged.
 // held: barriers_per_block = 3 at n=4194304
 
 constexpr int kBlocksPerSm = 8;  // 8 × 256 = 2048 threads, the maximum of an SM
@@ -315,8 +315,8 @@ Variant shuffles() {
 // ---- vectors: 16-byte loads
 //
 // A lane loads 16 bytes at a time, four fp32 or eight bf16 numbers: global_load_requests decreases
-// to a quarter (bf16: an eighth), and warp_instructions decreases. One 16-byte vector is in flight
-// per thread, instead of four elements in shuffles. dram_read_bytes is unchanged.
+// to a quarter (bf16: an eighth), and warp_instructions decreases. One vector is in flight per
+// thread, instead of four elements in shuffles. dram_read_bytes is unchanged.
 // held: global_load_requests = 1/4 × shuffles at dtype=fp32, n=4194304
 // held: global_load_requests = 1/8 × shuffles at dtype=bf16, n=4194304
 

@@ -2,9 +2,7 @@
 //
 // The question: what does a separate kernel for the residual addition cost? In a transformer, a
 // layer's result is added to its input. The sum is kept for the next layer, and its norm is the
-// input of this layer's next operation. Two kernels write the sum and read it again; one kernel has
-// the sum in registers when it writes it. Both are limited by bytes, so the answer is a number of
-// passes over memory: five, or four.
+// input of this layer's next operation.
 #include "kernels/common/pairwise.cuh"
 #include "kernels/common/row_norm.cuh"
 
@@ -56,7 +54,7 @@ Work work(const Problem& p) {
   return norm_work(p, 2, 2);
 }
 
-// A thread holds elements of two rows for a while, so it has registers for half as many of each.
+// A thread holds elements of x and of the residual, so it has registers for half as many of each.
 constexpr Edges kHalf = Edges::peeled;
 
 template <bool kAdds, class NormOf, class T>
@@ -94,8 +92,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 
 // ---- copies: the lower bound
 //
-// Two kernels copy both operands, 16 bytes per thread. They move as many bytes as one kernel must
-// read and write.
+// Two kernels copy both operands, 16 bytes per thread. They load and store as many bytes as any
+// implementation must.
 
 Variant copies() {
   Variant v =
@@ -122,10 +120,10 @@ Variant add_then_norm() {
 
 // ---- fused: addition and norm in one kernel
 //
-// One kernel reads both operands, rounds their sum to the stored type and continues with it in
-// registers. One of three reads disappears (dram_read_bytes falls by a third), and one of two
-// launches. Results are bitwise identical to those of two kernels. It costs registers while both
-// rows are live; the two reductions for the norm need only one of them.
+// One kernel reads both operands, rounds their sum to the stored type and keeps it in registers for
+// the norm. One of three reads disappears (dram_read_bytes falls by a third), and one of two
+// launches. Results are bitwise identical to the results of two kernels. It costs registers while a
+// thread holds both operands; the two reductions for the norm need only the sum.
 
 Variant fused() {
   return variant("fused", "add_then_norm",

@@ -6,8 +6,8 @@
 //
 // Two algorithms for a scan within a block are well known. Hillis and Steele (CACM 29, 1986) use
 // n·log2(n) additions in log2(n) steps, Blelloch (Prefix Sums and Their Applications, 1990) 2·n
-// additions in twice as many steps. With shuffles within warps, and several elements per thread,
-// neither matters.
+// additions in twice as many steps. With warp shuffles and several elements per thread, this
+// difference does not matter.
 #include "gpu/cub_scan.hpp"
 #include "kernels/common/copy_limit.cuh"
 #include "kernels/common/family.cuh"
@@ -93,8 +93,8 @@ ExpectedChangeOf<Problem> same_bytes() {
 
 // ---- copy: the same bytes in order, the lower bound on time
 //
-// Each thread loads 16 bytes and stores them, without additions. A scan loads and stores the same
-// bytes, so it takes at least this time.
+// Each thread loads 16 bytes and stores them. A scan loads and stores the same bytes, so it takes
+// at least this time.
 
 Variant copy() {
   Variant v = variant("copy", "", {});
@@ -106,8 +106,8 @@ Variant copy() {
   return v;
 }
 
-// Scans tiles, and then, level by level, the sums of the tiles. of_tiles holds the sums of all
-// levels, one level after another.
+// Scans the tiles, and then, level by level, the tile sums. of_tiles holds the sums of one level
+// after another.
 template <int kTile, class Kernel, class T>
 Steps scan_levels(Kernel kernel, const Numbers<T>& x, T* of_tiles) {
   const std::int64_t tiles = ceil_div(x.n, kTile);
@@ -147,11 +147,10 @@ Variant hillis_steele() {
 // A block of 256 threads scans 512 elements in one array. In the up-sweep, pairs, pairs of pairs, …
 // store their sum in their last element. In the down-sweep, each node passes the sum before it to
 // its left child, and this sum plus the left child's sum to its right child. This takes 2·n
-// additions
-// instead of n·log2(n), in 18 steps with a barrier each. The cost is bank conflicts: at stride s
-// neighbouring lanes' words are 2s apart, and 256/s lanes are active. Up to 16 lanes access one
-// bank, at s = 8 and 16: shared_bank_conflicts and shared_load_wavefronts increase. dram_read_bytes
-// is unchanged.
+// additions instead of n·log2(n), in 18 steps with a barrier each. The cost is bank conflicts: at
+// stride s, neighbouring lanes' words are 2s apart, and 256/s lanes are active. Up to 16 lanes
+// access one bank, at s = 8 and 16: shared_bank_conflicts and shared_load_wavefronts increase.
+// dram_read_bytes is unchanged.
 // held: bank_conflict = 16 at n=1048576
 
 constexpr int kPairs = 2 * kBlock;  // elements per block
@@ -344,15 +343,14 @@ Variant three_pass() {
 // ---- chained: one pass, each tile waits for the previous tile
 //
 // A block gets the number of its tile from an atomic counter (a ticket) and scans the tile in
-// registers. Then it waits until the previous tile has published the sum of all elements up to its
-// end. It adds the sum of its own tile and publishes the result. Each element is loaded once and
-// stored once: dram_read_bytes decreases to half, and dram_write_bytes is unchanged. The cost is a
-// chain of all tiles. Each link passes a word from one SM through L2 to another, which takes longer
-// than memory needs to deliver many tiles, so the chain determines the time. A memset clears the
-// states of the tiles before each launch.
+// registers. It waits until the block of the previous tile has published the sum of all elements up
+// to that tile's end, adds the sum of its own tile and publishes the result. Each element is loaded
+// once and stored once: dram_read_bytes decreases to half, and dram_write_bytes is unchanged. The
+// cost is a chain of all tiles: each step passes a word from one SM through L2 to another. This
+// takes longer than memory needs to deliver many tiles, so the chain determines the time. A memset
+// clears the tile states before each launch.
 
-// Scans a tile per block in one pass. A block looks back at 32·kWords tiles at once, or at one tile
-// if kWords is 0.
+// One tile per block. A block looks back at 32·kWords tiles at once, or at one tile if kWords is 0.
 template <int kHeld, int kWords, class T>
 __global__ void __launch_bounds__(kBlock, kHeld > kVectors ? 4 : 6)
     one_pass_kernel(Numbers<T> x, TileStates states) {
@@ -395,13 +393,12 @@ Variant chained() {
 
 // ---- look_back: decoupled look-back over 32 tiles
 //
-// A block publishes the sum of its own tile as soon as it is known, before it waits for other
-// tiles. To find the sum of all earlier tiles, a warp loads the states of the 32 previous tiles at
-// once and sums them. It continues with the 32 tiles before, until it reaches a tile that has
-// published the sum of all elements up to its end. The chain of tiles becomes a chain of such
-// windows of 32 tiles (metric.window), and the time decreases to a fraction (time_median_us).
-// dram_read_bytes is unchanged. The last bits of fp32 sums depend on how far each tile had to look
-// back, and differ between launches.
+// A block publishes the sum of its own tile before it waits for other tiles. A warp loads the
+// states of the 32 previous tiles at once and sums them. It continues with the 32 tiles before,
+// until it reaches a tile that has published the sum of all elements up to its end. The chain of
+// tiles becomes a chain of windows of 32 tiles (metric.window), and the time decreases to a
+// fraction (time_median_us). dram_read_bytes is unchanged. The last bits of fp32 sums depend on how
+// far each block had to look back, and differ between launches.
 // held: blocks_per_sm = 6
 
 Variant look_back() {
@@ -431,8 +428,8 @@ Variant look_back_large() {
 //
 // A lane loads the states of four tiles before it waits for the first, so a window has four times
 // as many tiles (metric.window). If the nearest tile with a complete sum is more than 32 tiles
-// away, this saves one or more round trips to L2. If it is nearer, three loads of each lane are
-// useless. dram_read_bytes is unchanged.
+// away, this saves round trips to L2. If it is nearer, three loads of each lane are useless.
+// dram_read_bytes is unchanged.
 // held: metric.window = 4 × look_back_large
 
 Variant look_back_wide() {
@@ -444,8 +441,8 @@ Variant look_back_wide() {
 // ---- cub
 //
 // cub::DeviceScan::InclusiveSum, the library baseline. It looks back, too, but without tickets: a
-// block scans the tile of its block index, on the assumption that blocks start in the order of
-// their indices.
+// block scans the tile of its block index, which assumes that blocks start in the order of their
+// indices.
 
 Variant vendor_cub() {
   Variant v = variant("cub", "look_back", {});

@@ -1,13 +1,12 @@
 // shared_bandwidth: maximum bandwidth of loads from shared memory.
 //
-// The question: what is the bandwidth limit of a kernel that keeps its data in shared memory?
-// Shared memory has 32 banks of 4 bytes, so an SM loads at most 128 bytes per cycle, if the lanes
-// of each request access all banks equally often. A warp that loads 16 bytes per lane needs four
-// cycles. In each of them, eight lanes load 128 consecutive bytes.
+// The question: what is the bandwidth limit of a kernel that keeps its data in shared memory? A
+// warp that loads 16 bytes per lane needs four cycles. In each of them, eight lanes load 128
+// consecutive bytes.
 //
 // Each block copies its own 32 KiB of the input to shared memory once and reads them `passes`
-// times. Each thread sums the words that it reads. The share of DRAM in the time is negligible, so
-// metric.shared_bytes counts the bytes read from shared memory.
+// times. Each thread sums the words that it reads. metric.shared_bytes counts the bytes read from
+// shared memory; the time of DRAM is negligible.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 
@@ -43,13 +42,12 @@ std::int64_t elements(const Problem& p) {
 // Each lane loads 16 bytes, consecutive over the warp. Every request has 32 × 16 / 128 = 4
 // wavefronts of 128 bytes without a bank conflict, and uses 1 issue slot of 4 × 4 = 16. Four
 // additions per load leave the schedulers idle most of the time. At least 32 warps with eight loads
-// in flight each hide the latency of about 30 cycles. It saturates the data banks of shared memory:
-// l1tex__data_pipe_lsu_wavefronts_mem_shared is one per cycle and SM.
+// in flight each hide the latency of about 30 cycles. This saturates the data banks of shared
+// memory: l1tex__data_pipe_lsu_wavefronts_mem_shared is one per cycle and SM.
 // held: bank_conflict = 1
 
 // Both the asm and the load are volatile: nvcc would move a non-volatile asm, and ptxas would merge
-// the loads of two consecutive passes if they were not ld.volatile (the wavefront counter shows
-// it).
+// the loads of two consecutive passes (the wavefront counter shows it).
 __device__ float4 load_shared(unsigned address) {
   float4 v;
   asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"

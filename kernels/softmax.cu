@@ -1,10 +1,8 @@
 // softmax: each row of a matrix becomes e^x divided by the row's sum of e^x.
 //
 // The question: how often must a softmax read its input? e^x overflows for x above 88, so the row's
-// maximum is subtracted first, and each result is divided by the row's sum. By definition this
-// takes three passes over a row: maximum, sum, results. One pass can compute both the maximum and
-// the sum if it rescales the sum whenever the maximum grows. Threads that hold a row in registers
-// read it once. The remaining costs are the bytes of a copy and synchronization between threads.
+// maximum is subtracted first. One pass can compute both the maximum and the sum if it rescales the
+// sum whenever the maximum grows.
 #include <algorithm>
 #include <cmath>
 

@@ -1,11 +1,8 @@
 // softmax_backward: the gradient of a softmax, dx = y·(dy - Σ y·dy), row by row.
 //
 // The question: what does the gradient of a softmax cost, compared with an elementwise pass over
-// its operands? Each element needs the sum of its row's products y·dy. Two passes read both
-// operands twice. If the threads hold both rows in registers, they read them once: two reads and a
-// write, as an elementwise kernel has. The kernel computes no exponentials, because the forward
-// pass's result is an operand. But it holds two rows, so a thread has registers for half as many
-// elements of each.
+// its operands? The kernel computes no exponentials, because the forward pass's result is an
+// operand.
 #include <algorithm>
 
 #include "kernels/common/cudnn_softmax_variant.cuh"
@@ -28,8 +25,8 @@ constexpr int kBlock = 256;
 // ---- two_pass: the sum, then the gradient
 //
 // A block per row sums y·dy, and reads both operands again for the results. Each load has one
-// element: global_load_sectors counts four reads, and L2 serves the last two of them if it still
-// holds the row.
+// element: global_load_sectors counts four reads, and L2 serves the second read of each operand if
+// it still holds the row.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) two_pass_kernel(RowMatrix<T> m, const T* dy) {
@@ -73,8 +70,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 
 // ---- product: elementwise product, the lower bound
 //
-// The kernel computes y·dy element by element, with 16-byte accesses. It moves the same bytes as
-// the gradient, and no thread waits for a row. Its time is a lower bound for the gradient.
+// The kernel computes y·dy element by element, with 16-byte accesses. It loads and stores the same
+// bytes as the gradient, but no thread waits for a row. Its time is a lower bound.
 
 Variant product() {
   return product_variant<Problem>(&Data::y, &Data::dy, &Data::products, work);
@@ -140,7 +137,7 @@ __global__ void __launch_bounds__(kMaxRowThreads) registers_kernel(RowMatrix<T> 
   part.store(m.out(group.row));
 }
 
-// A thread holds elements of two rows, so it has registers for half as many of each.
+// A thread holds elements of y and dy, so it has registers for half as many of each.
 constexpr Edges kHalf = Edges::peeled;
 
 template <class Group, class T>
@@ -185,11 +182,11 @@ Variant warp_registers() {
 // ---- cluster: a cluster of blocks per row
 //
 // Two to eight blocks of 512 threads hold y and dy in registers in their stored type: four vectors
-// of each per thread, or eight if eight blocks are too few. They push their sums to each other's
-// shared memory, so no block waits until its stores are complete. Rows of up to a MiB are read
-// once, independent of the caches: global_load_sectors is half of the sectors that vectors loads,
-// and dram_read_bytes decreases too. It costs registers, and all blocks of a cluster must start at
-// the same time.
+// of each per thread, or eight if eight blocks are too few. The blocks push their sums to each
+// other's shared memory, so no block waits until its stores are complete. Rows of up to a MiB are
+// read once, independent of the caches: global_load_sectors is half of the sectors that vectors
+// loads, and dram_read_bytes decreases too. It costs registers, and all blocks of a cluster must
+// start at the same time.
 
 // Computes the gradient from the y and dy that the group's threads hold, and stores it at `to`.
 template <int kSlot, class Group, class T, int kVectors>
@@ -242,7 +239,7 @@ Variant cluster() {
 // Persistent blocks, or persistent clusters, loop over the rows, as in softmax/bulk_ring. Bulk
 // copies load y and dy of up to three rows into shared memory while the threads process another row
 // in registers. No lane loads from global memory: global_load_requests decreases to zero. With rows
-// of 262144 elements, shared memory has room for one row in addition to the one in registers.
+// of 262144 elements, shared memory has room for only one row.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 1)

@@ -1,8 +1,7 @@
 // spmv: y = A·x for a sparse matrix A, which is stored as its nonzeros only.
 //
-// The question: how should nonzeros be distributed over threads if rows differ in length? The
-// physics below states the lower bound on time and what keeps kernels from it. Variants that
-// distribute nonzeros evenly suit all matrices, but must find the row of each nonzero.
+// The question: how should nonzeros be distributed over threads if rows differ in length? Equal
+// shares of nonzeros suit all matrices, but threads must find the row of each nonzero.
 #include "gpu/cusparse.hpp"
 #include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/spmv/matrix.cuh"
@@ -16,8 +15,7 @@ namespace gpuexp::spmv {
 // The coordinate format (COO) stores the row of each nonzero as well. Neighbouring lanes load
 // neighbouring nonzeros, in any rows, and add their products to y in global memory with atomic
 // additions, which L2 performs. Every thread has equal work. The cost is 4 more bytes per nonzero
-// and clearing y before each launch. Lanes with nonzeros of one row add to one word, and L2
-// performs these additions one after another.
+// and clearing y before each launch. L2 performs additions to the same row one after another.
 
 __global__ void __launch_bounds__(kBlock) coo_kernel(Csr m, const std::int32_t* row_of) {
   const int i = blockIdx.x * kBlock + threadIdx.x;
@@ -34,8 +32,7 @@ std::int64_t bytes_of(std::int64_t count) {
   return count * static_cast<std::int64_t>(sizeof(T));
 }
 
-// The work of loading nonzeros with their columns, `places` further indices, and x once, and
-// storing y once.
+// Work of loading each nonzero, its column, `places` other indices and x once, and storing y once.
 Work work_of(const Problem& p, std::int64_t places) {
   const Sizes s = sizes(p);
   const std::int64_t read =
@@ -92,7 +89,7 @@ Variant variant(std::string id, std::string compare_to, Work (*work)(const Probl
   return v;
 }
 
-// True if every resident thread has work and rows have several nonzeros.
+// True if every resident thread has work and rows have at least 8 nonzeros on average.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kManyRows = 1 << 16, kSome = 8;
   return p.matrix != Matrix::file && p.rows >= kManyRows && p.mean >= kSome;
@@ -121,8 +118,8 @@ Variant coo_atomics() {
 // scan. In each of five shuffle steps, a lane adds the sum of a lower lane if both have the same
 // row. The lane with the last nonzero of a row queues the row's sum in shared memory. When the
 // queue has 32 sums, one request adds them to y, and no two lanes of the request add to the same
-// word. global_reduction_requests decreases to the number of rows over 32. The cost is shuffles and
-// votes: warp_instructions increases.
+// word. global_reduction_requests decreases to the number of rows divided by 32. The cost is
+// shuffles and votes: warp_instructions increases.
 
 constexpr int kChunks = 32;  // per warp, of 32 nonzeros each
 constexpr int kChunksAtOnce = 4;
@@ -211,7 +208,7 @@ Variant coo_segmented() {
 // bytes less per nonzero. A thread sums one row and stores it: y need not be cleared, and
 // global_reduction_requests decreases to zero. The cost is that neighbouring lanes load nonzeros
 // one row length apart, so a request accesses one sector per lane: global_load_sectors_per_request
-// increases. L1 must keep the rest of these sectors until the next iterations load it. A warp loops
+// increases. L1 must keep these sectors until later iterations load their other words. A warp loops
 // until its longest row ends; active_lanes_per_instruction shows how many of its lanes are active.
 
 __global__ void __launch_bounds__(kBlock) thread_kernel(Csr m) {
@@ -241,8 +238,8 @@ Variant csr_thread_per_row() {
 // ELLPACK stores the first nonzeros of all rows, then the second ones, and so on. A thread sums one
 // row, and neighbouring lanes load neighbouring words of values and columns:
 // global_load_sectors_per_request decreases. The loads of x are unchanged. The cost is padding: all
-// rows use as much memory as the longest one. If that is more than four times the nonzeros, as with
-// a power law, the variant is skipped.
+// rows use as much memory as the longest one. If the padded arrays have more than four times as
+// many elements as nonzeros, as with a power law, the variant is skipped.
 
 __global__ void __launch_bounds__(kBlock)
     ell_kernel(Csr m, const std::int32_t* columns, const float* values, std::int32_t width,
@@ -320,7 +317,7 @@ Variant csr_warp_per_row() {
 // most the mean number of nonzeros per row. With 16 nonzeros per row a warp sums two rows, and no
 // lane is idle if all rows are equally long: global_load_requests decreases. With a power law most
 // rows are shorter than the mean and leave lanes idle, and the longest row gets no more lanes than
-// the others.
+// other rows.
 
 // A kernel and the number of lanes that it assigns to a row.
 struct RowLanes {
@@ -355,16 +352,16 @@ Variant csr_lanes_per_row() {
 
 // ---- csr_adaptive: equal shares of nonzeros, lanes per row chosen per block
 //
-// A block computes the rows that begin within its share of 2048 nonzeros: few long rows or many
-// short ones. It stores their products to shared memory, neighbouring lanes with neighbouring
-// nonzeros of any row. Then 2, 4 or 32 lanes sum each row from there, depending on the number of
-// rows in the share. If a row is longer than a share, each of its blocks sums its part and adds it
-// to y atomically, and the launch clears y first. Requests for nonzeros are full with a power law,
-// too: global_load_requests decreases to a fraction. The cost is a store and a load in shared
-// memory per nonzero (shared_load_wavefronts increases), and an array with the first row of each
-// share. This array belongs to the matrix format, as the offsets do, and is computed before,
-// untimed. (After Greathouse and Daga, "Efficient sparse matrix-vector multiplication on GPUs using
-// the CSR storage format", SC 2014, where blocks have whole rows.)
+// A block computes the rows that begin within its share of 2048 nonzeros. It stores their products
+// to shared memory, neighbouring lanes with neighbouring nonzeros of any row. Then 2, 4 or 32 lanes
+// sum each row from there, depending on the number of rows in the share. If a row is longer than a
+// share, each of its blocks sums its part of the row and adds the sum to y atomically, and the
+// launch clears y first. With a power law, too, all lanes of a request load nonzeros:
+// global_load_requests decreases to a fraction. The cost is a store and a load in shared memory per
+// nonzero (shared_load_wavefronts increases), and an array with the first row of each share. This
+// array is part of the matrix format, as the offsets are, and is computed before the timed
+// launches. (After Greathouse and Daga, "Efficient sparse matrix-vector multiplication on GPUs
+// using the CSR storage format", SC 2014, where blocks have whole rows.)
 
 __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int32_t* share_rows) {
   __shared__ ShareProducts products;
@@ -372,7 +369,7 @@ __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int3
   const int share_end = min(m.nonzeros, share_begin + kShare);
   const int first = share_rows[blockIdx.x];
   int end_row = share_rows[blockIdx.x + 1];
-  // These loads do not depend on the loads of the offsets.
+  // Issued first, because these loads do not depend on the offsets.
 #pragma unroll
   for (int i = threadIdx.x; i < kShare + threadIdx.x; i += kBlock)
     if (share_begin + i < share_end) products[i] = m.product(share_begin + i);
@@ -385,7 +382,7 @@ __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int3
       products[i - share_begin] = m.product(i);
   }
   __syncthreads();
-  // Long rows that cross the beginning and the end of the share: this block adds its part of them.
+  // Long rows that cross the beginning or the end of the share: this block adds a partial sum.
   if (begin > share_begin && begin - m.offsets[first - 1] > kShare)
     add_part(m.y + first - 1, products, 0, min(begin, share_end) - share_begin);
   if (ends_long)
@@ -419,17 +416,17 @@ Variant csr_adaptive() {
 // ---- merge_path: equal shares of nonzeros and row ends
 //
 // Nonzeros and row ends are merged into one list: a row's nonzeros, then its end, then the next
-// row's. Blocks process equal shares of this list, and threads equal parts of what their block has
-// in shared memory. All threads therefore have equal work, whether rows are long, short or empty:
-// active_lanes_per_instruction is near 32 with a power law, too. The kernel finds the beginning of
-// each share with a binary search along a diagonal of the grid of rows and nonzeros; nothing is
-// precomputed. A thread that reaches a row end stores the row's sum. The sum of an unfinished row
-// passes to the next thread through a scan, and to the next round in a register. A second kernel
-// passes it to the next block through memory. The cost is the search, the scan, and more
-// instructions per nonzero. (Merrill and Garland, "Merge-based parallel sparse matrix-vector
-// multiplication", SC 2016.) The kernels are in spmv/merge.cuh.
+// row's. Blocks process equal shares of this list in rounds, and threads equal parts of each
+// round's elements in shared memory. All threads therefore have equal work, whether rows are long,
+// short or empty: active_lanes_per_instruction is near 32 with a power law, too. The kernel finds
+// the beginning of each share with a binary search along a diagonal of the grid of rows and
+// nonzeros; nothing is precomputed. A thread that reaches a row end stores the row's sum. The sum
+// of an unfinished row passes to the next thread through a scan, and to the next round in a
+// register. A second kernel adds it to the sum of the next block. The cost is the search, the scan,
+// and more instructions per nonzero. (Merrill and Garland, "Merge-based parallel sparse
+// matrix-vector multiplication", SC 2016.) The kernels are in spmv/merge.cuh.
 
-// The number of resident blocks, or less if some of them would have no round.
+// One block per block slot, or fewer if the list has fewer than kPart * kBlock elements per block.
 std::int64_t merge_blocks(const Problem& p, const DeviceSpec& device) {
   const Sizes s = sizes(p);
   return std::min(std::int64_t{device.sm_count} * kMergeBlocksPerSm,
@@ -458,14 +455,12 @@ Variant merge_path() {
 // ---- cusparse_alg1
 //
 // cusparseSpMV with its default algorithm, CUSPARSE_SPMV_CSR_ALG1. The descriptors, the buffer and
-// cusparseSpMV_preprocess are prepared before, untimed, as the first rows of the shares in
-// csr_adaptive are.
+// cusparseSpMV_preprocess are prepared before the timed launches.
 
 // ---- cusparse_alg2
 //
-// cusparseSpMV with CUSPARSE_SPMV_CSR_ALG2, whose results are bitwise identical in each run.
-// Descriptors, buffer and preprocessing are prepared before, untimed. The faster of both algorithms
-// is the library baseline.
+// cusparseSpMV with CUSPARSE_SPMV_CSR_ALG2, whose results are bitwise identical in each run,
+// prepared as cusparse_alg1 is. The faster of the two algorithms is the library baseline.
 
 Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algorithm) {
   Variant v = variant(std::move(id), std::move(compare_to), csr_work, {});
@@ -484,7 +479,7 @@ Variant vendor(std::string id, std::string compare_to, cusparse::Algorithm algor
 
 // ---- declaration
 
-// The atomic additions of the variants that store each output.
+// Atomic additions per row in the variants that store each output.
 constexpr RowAtomics kOfProducts{1, 0};
 constexpr RowAtomics kOfSegments{kWarpNonzeros, 0};
 constexpr RowAtomics kOfShares{kShare, kShare};

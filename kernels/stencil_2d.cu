@@ -2,12 +2,12 @@
 // point and of its neighbours along both axes, up to `radius` points away.
 //
 // The question: which memory serves the neighbours? 4·radius + 1 sums use each point. If each
-// thread loads all neighbours, each point is requested from L1 that many times. A tile in shared
-// memory has each neighbour loaded once per block.
+// thread loads all neighbours, L1 receives that many requests for each point. With a tile in shared
+// memory, a block loads each point once.
 //
-// Points outside of the array count as zero. The weights are those of the finite difference of
-// order 2·radius, multiplied by their common denominator. Weights and points are small integers, so
-// sums are exact.
+// Points outside the array count as zero. The weights are those of the finite difference of order
+// 2·radius, multiplied by their common denominator. Weights and points are small integers, so sums
+// are exact.
 #include <array>
 #include <string>
 
@@ -47,8 +47,7 @@ struct Plane {
   __device__ std::int64_t place(int x, int y) const {
     return static_cast<std::int64_t>(y) * nx + x;
   }
-  /// Loads kWidth points starting at (x, y), or returns zeros if they are outside. Either all of
-  /// them are inside, or none.
+  /// Loads kWidth points starting at (x, y), or returns zeros if all of them are outside.
   template <int kWidth, bool kIsChecked = true>
   __device__ Floats<kWidth> load(int x, int y) const {
     const bool is_inside = !kIsChecked || (static_cast<unsigned>(x) < static_cast<unsigned>(nx) &&
@@ -63,10 +62,9 @@ struct Plane {
 //
 // Each thread computes one point and loads the point and all its neighbours: global_load_requests
 // and warp_instructions increase. Lanes are neighbours along x, so each load of a warp accesses one
-// or two lines. Most neighbours of a warp's points belong to other warps, and L1 serves all loads
-// of a point but the first (l1_hit_pct). Most instructions compute addresses and compare
-// coordinates; the sums are few. A thread's loads are in flight together, but only one of them goes
-// to DRAM. dram_read_bytes is unchanged.
+// or two lines. L1 serves all loads of a point but the first (l1_hit_pct). Most instructions
+// compute addresses and compare coordinates. A thread's loads are in flight together, but only one
+// of them goes to DRAM. dram_read_bytes is unchanged.
 
 constexpr int kLanes = 32;
 constexpr int kWarps = 8;
@@ -163,8 +161,8 @@ Variant naive() {
 // ---- smem_tile: points and halo in shared memory
 //
 // A block loads the points of its tile and a halo of width `radius` once, waits at a barrier, and
-// sums from shared memory: global_load_requests decreases. Shared memory uses the same memory as L1
-// and returns as many words per cycle, so a neighbour costs as much as before
+// sums from shared memory: global_load_requests decreases. Shared memory and L1 are the same memory
+// and return as many words per cycle, so a neighbour costs as much as before
 // (shared_load_wavefronts increases). The block saves the tag lookups in L1 and the comparisons of
 // coordinates. The cost is the halo, which is a large share of a small tile, and a barrier before
 // any warp can sum. dram_read_bytes is unchanged.
@@ -211,11 +209,11 @@ Variant smem_tile() {
 // ---- column: neighbours along y in registers
 //
 // A thread computes eight points of a column one after another and keeps the 2·radius + 1 points
-// that a sum needs along y in registers. Each step loads one of them and shifts the others. A point
-// loaded along y serves all sums of the thread: global_load_requests decreases to nearly 2·radius +
-// 1 per point. Addresses are computed once, and fewer blocks start: warp_instructions decreases. A
-// thread waits for the loads of a step before the next one, so it has no more loads in flight than
-// in naive. dram_read_bytes is unchanged.
+// that a sum needs along y in registers. Each step loads one of these points and shifts the others.
+// A point loaded along y serves all sums of the thread: global_load_requests decreases to nearly
+// 2·radius + 1 per point. Addresses are computed once, and fewer blocks start: warp_instructions
+// decreases. A thread waits for the loads of a step before the next one, so it has no more loads in
+// flight than in naive. dram_read_bytes is unchanged.
 
 constexpr int kColumn = 8;
 
@@ -261,10 +259,10 @@ Variant column() {
 
 // ---- column_unrolled: all steps of a column unrolled
 //
-// The eight steps of column are unrolled. No point is shifted between registers, because the
-// compiler knows the register of each point in each step. No step branches, and all loads precede
-// the first store, so they are in flight together. warp_instructions decreases, and
-// global_load_requests is unchanged. The cost is registers for all points that the thread loads.
+// The eight steps of column are unrolled. The compiler knows the register of each point in each
+// step, so no point is shifted between registers. No step branches, and all loads precede the first
+// store, so they are in flight together. warp_instructions decreases, and global_load_requests is
+// unchanged. The cost is registers for all points that the thread loads.
 
 template <int kRadius>
 __global__ void __launch_bounds__(kThreads) column_unrolled_kernel(Plane p) {
@@ -296,17 +294,17 @@ Variant column_unrolled() {
 // ---- vectors: 16-byte accesses, four columns per thread
 //
 // A thread computes two points in each of four columns instead of eight points of one, with 16-byte
-// accesses. It loads the vectors to the left and to the right as well, which neighbouring lanes
-// also load, so L1 has them. A vector serves four points: global_load_requests and
-// warp_instructions decrease. dram_read_bytes is unchanged. If nx is not a multiple of 4, rows do
-// not start at multiples of 16 bytes, and accesses are narrower (access_width_bits).
+// accesses. It also loads the vectors to the left and to the right, which neighbouring lanes load,
+// so L1 has them. A vector serves four points: global_load_requests and warp_instructions decrease.
+// dram_read_bytes is unchanged. If nx is not a multiple of 4, rows do not start at multiples of 16
+// bytes, and accesses are narrower (access_width_bits).
 
 constexpr int kPoints = kColumn;  // per thread, as in column_unrolled
 template <int kWidth>
 constexpr int kRowsOf = kPoints / kWidth;
 
 /// Stores the sums of kPoints points starting at (x, first), kWidth per row. With kIsChecked,
-/// points outside of the array are zero; without, all points must be inside.
+/// points outside the array are zero; without, all points must be inside.
 template <int kRadius, int kWidth, bool kIsChecked>
 __device__ void add_vectors(const Plane& p, int x, int first) {
   using Vector = Floats<kWidth>;
@@ -400,10 +398,10 @@ Variant vectors() {
 
 // ---- inner_unchecked: no comparisons in inner blocks
 //
-// Most blocks have all their points and halo points inside of the array. Each block checks this
-// once; inner blocks then execute the same code without comparisons. warp_instructions decreases,
-// and global_load_requests is unchanged. The cost is a second copy of the code for the blocks at
-// the edges.
+// Most blocks have all their points and halo points inside the array. Each block checks this once;
+// inner blocks then execute the same code without comparisons. warp_instructions decreases, and
+// global_load_requests is unchanged. The cost is a second copy of the code for the blocks at the
+// edges.
 
 Variant inner_unchecked() {
   return with_vectors<true>("inner_unchecked", "vectors",

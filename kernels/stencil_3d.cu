@@ -3,12 +3,11 @@
 //
 // The question: which memory serves the neighbours in adjacent planes? In 2D (stencil_2d)
 // neighbours are at most a few rows away, and L1 still has them. Here two of six neighbours are
-// nx·ny points away. If threads iterate along z, they share only the points of one plane (2.5D
-// blocking: A. Nguyen et al., "3.5-D blocking optimization for stencil computations on modern CPUs
-// and GPUs", SC 2010; P. Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU
-// 2009).
+// nx·ny points away, unless threads iterate along z (2.5D blocking: A. Nguyen et al., "3.5-D
+// blocking optimization for stencil computations on modern CPUs and GPUs", SC 2010; P.
+// Micikevicius, "3D finite difference computation on GPUs using CUDA", GPGPU 2009).
 //
-// Points outside of the array count as zero. Points are small integers, so sums are exact.
+// Points outside the array count as zero. Points are small integers, so sums are exact.
 #include <array>
 
 #include "kernels/common/stencil.cuh"
@@ -52,7 +51,7 @@ __device__ inline float load_or_zero(const float* from, bool is_inside) {
 //
 // Each thread computes one point, in blocks of 32×8 points of one plane, and loads the point and
 // all six neighbours: global_load_requests increases. Other lanes and warps of the block load the
-// same neighbours along x and y, so L1 serves these. The neighbours along z belong to other blocks
+// same neighbours along x and y, so L1 serves them. The neighbours along z belong to other blocks
 // and come from L2. Blocks of three planes request each point, and l2_sectors is more than twice
 // that of a copy. dram_read_bytes is unchanged.
 // held: l2_sectors >= 2 × copy
@@ -62,8 +61,8 @@ constexpr int kWarps = 8;
 constexpr int kThreads = kLanes * kWarps;
 constexpr float kCenter = -6;
 
-/// Returns the sum of the four neighbours of (x, y) in its plane. `at` is the address of the point;
-/// neighbours outside of the plane are zero.
+/// Returns the sum of the four neighbours of (x, y) in its plane, where neighbours outside the
+/// plane are zero. `at` is the address of the point.
 __device__ inline float sum_in_plane(const Volume& v, const float* at, int x, int y,
                                      bool is_inside = true) {
   return load_or_zero(at - 1, is_inside && x > 0) +
@@ -151,8 +150,8 @@ Variant naive() {
 
 // ---- block_3d: blocks of several planes
 //
-// The kernel of naive runs in blocks of 32×4×4 threads. Except in its first and last plane, the
-// block also loads a point's neighbours along z, so L1 serves them: l2_sectors decreases, and
+// The kernel of naive runs in blocks of 32×4×4 threads. Except for its first and last plane, the
+// block itself loads a point's neighbours along z, so L1 serves them: l2_sectors decreases, and
 // global_load_requests is unchanged. The cost is larger blocks of 512 threads instead of 256: a
 // block slot becomes free when the last of 16 warps has ended.
 // held: threads_per_block = 512
@@ -178,7 +177,7 @@ Variant block_3d() {
 constexpr int kDepth = 32;
 constexpr Extent kWalk{kLanes, kWarps, kDepth};
 
-/// Position of a thread in its iteration along z: addresses, and the points below and at it.
+/// Position of a thread in its iteration along z: addresses, the current point and the point below.
 struct Walk {
   const float* at;
   float* to;
@@ -244,8 +243,7 @@ __global__ void __launch_bounds__(kThreads) stream_z_tile_kernel(Volume v) {
   const int y = blockIdx.y * kWarps + threadIdx.y;
   const int first = blockIdx.z * kDepth;
   const bool is_inside = x < v.nx && y < v.ny;
-  // Threads at the left or right edge of the tile also load the point next to it. Threads in the
-  // first or last row also load the point in the previous or next row.
+  // Threads at an edge of the tile also load the neighbour outside it.
   const bool is_at_side = threadIdx.x == 0 || threadIdx.x == kLanes - 1;
   const bool is_at_end = threadIdx.y == 0 || threadIdx.y == kWarps - 1;
   const int side = threadIdx.x == 0 ? -1 : 1;
@@ -288,10 +286,10 @@ Variant stream_z_tile() {
 
 // ---- stream_z_unrolled: four planes per step
 //
-// Each step of stream_z computes four points along z and issues all its loads before its stores.
-// The loads of four points are in flight, and branch_instructions decreases. global_load_requests
-// and l2_sectors are unchanged. The cost is registers. Planes after the last whole step are
-// computed one by one.
+// Each step of stream_z computes four points along z and issues all its loads before its stores:
+// the loads of four points are in flight. branch_instructions decreases; global_load_requests and
+// l2_sectors are unchanged. The cost is registers. Planes after the last whole step are computed
+// one by one.
 
 Variant stream_z_unrolled() {
   constexpr int kPlanes = 4;
@@ -304,11 +302,10 @@ Variant stream_z_unrolled() {
 // ---- vectors: 16-byte accesses, four points per thread
 //
 // A thread iterates along z with four neighbouring points of a row and loads and stores them with
-// 16-byte accesses. One vector of the previous or next row serves four points. Along x, a thread
-// has all neighbours in registers except one on either side. It gets these from the adjacent lanes
-// with two shuffles; only the first and the last lane of a warp load one. global_load_requests and
-// warp_instructions decrease. If nx is not a multiple of 4, accesses are narrower
-// (access_width_bits).
+// 16-byte accesses. One vector of the previous or next row serves four points. A thread gets the
+// neighbours left and right of its vector from the adjacent lanes with two shuffles; only the first
+// and the last lane of a warp load one. global_load_requests and warp_instructions decrease. If nx
+// is not a multiple of 4, accesses are narrower (access_width_bits).
 
 template <int kWidth>
 struct VectorWalk {

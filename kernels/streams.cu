@@ -1,11 +1,8 @@
 // streams: an array that is copied to the device, processed by a kernel, and copied back.
 //
 // The question: which copies and kernels can overlap, and what prevents it? A GPU has a copy engine
-// for each direction of the bus, and its SMs: three units that can work concurrently on different
-// data. The steps of one stream run one after the other. The array is therefore divided into
-// chunks. Each chunk passes through the three units in the order of its stream, while other chunks
-// use the other units. With many chunks, the time approaches the time of the slowest unit plus the
-// time of one chunk in the other two.
+// for each direction of the bus, and its SMs. With many chunks, the time approaches the time of the
+// slowest of these three units plus the time of one chunk in the other two.
 //
 // Times are from the host's clock and include the time to enqueue hundreds of small steps.
 #include <algorithm>
@@ -122,8 +119,8 @@ Variant one_stream() {
 //
 // The host enqueues all steps of one chunk (copy in, kernel, copy out) before the next chunk, and
 // assigns the chunks to the streams in turn. The three units work concurrently on different chunks,
-// so the time decreases. The cost is one call per step, the latency of each copy, and, if there are
-// many chunks, kernels that are too small to fill the GPU.
+// so the time decreases. The cost is one call per step, the latency of each copy, and, with many
+// chunks, kernels that are too small to fill the GPU.
 
 /// Enqueues all chunks; chunk i uses stream(i mod p.streams).
 template <class StreamOf>
@@ -154,10 +151,10 @@ Variant depth_first() {
 
 // ---- breadth_first: all copies in, then all kernels, then all copies out
 //
-// The steps and streams are those of depth_first, but all copies in are enqueued first, then all
-// kernels, then all copies out. A stream executes its steps in order. If it has several chunks, its
-// first kernel waits for all of its copies in, and its first copy out for all of its kernels.
-// Kernels and copies out start later and overlap fewer copies in, so the time increases.
+// The steps and streams are the same as in depth_first, but the host enqueues all copies in first,
+// then all kernels, then all copies out. If a stream has several chunks, its first kernel waits for
+// all of its copies in, and its first copy out for all of its kernels. Kernels and copies out start
+// later and overlap fewer copies in, so the time increases.
 
 Variant breadth_first() {
   Variant v = variant("breadth_first", "depth_first", "y", time(Direction::increases, 1.1));
@@ -180,11 +177,11 @@ Variant breadth_first() {
 
 // ---- default_stream: kernels in the legacy default stream
 //
-// The copies are in streams, as in depth_first, but the kernels are launched without a stream: they
-// run in the legacy default stream. It waits for all work enqueued before in any stream, and all
-// work enqueued later waits for it. No copy overlaps a kernel any more; only the copy out of one
-// chunk overlaps the copy in of the next. The time increases. Streams created with
-// cudaStreamNonBlocking, and the per-thread default stream, do not synchronize this way.
+// The copies are in streams, as in depth_first, but the kernels run in the legacy default stream. A
+// kernel there waits for all work enqueued before in any stream, and all work enqueued later waits
+// for the kernel. No copy overlaps a kernel any more; only the copy out of one chunk overlaps the
+// copy in of the next. The time increases. Streams created with cudaStreamNonBlocking, and the
+// per-thread default stream, do not synchronize this way.
 
 Variant default_stream() {
   Variant v = variant("default_stream", "depth_first", "y", time(Direction::increases, 1.3));
@@ -201,8 +198,8 @@ Variant default_stream() {
 
 // ---- pageable: chunks in pageable memory
 //
-// The steps are those of depth_first, with memory from malloc. A copy blocks the host until its
-// data are in pinned memory of the driver, so the next step is enqueued late. Little overlap
+// The steps are the same as in depth_first, with memory from malloc. A copy blocks the host until
+// its data are in pinned memory of the driver, so the next step is enqueued late. Little overlap
 // remains, and the time increases.
 
 Variant pageable() {

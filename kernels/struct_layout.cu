@@ -2,14 +2,11 @@
 // of structures (AoS) or as one array per field, a structure of arrays (SoA).
 //
 // The question: array of structures or structure of arrays for a kernel that loads single fields? A
-// record of 8 floats is 32 bytes, exactly one sector. In AoS, lanes that load the same field of
-// neighbouring records touch one sector each, so DRAM moves whole records even if only some fields
-// are used. In SoA, the same load covers four full sectors, and unused fields are not moved. If all
-// fields are used, both layouts move the same bytes. The remaining difference is the number of
-// cache lines per request: each load of a warp touches 8 lines of 128 bytes in AoS and one in SoA.
+// record of 8 floats is 32 bytes, exactly one sector. If all fields are used, both layouts transfer
+// the same bytes, but each load of a warp touches 8 lines of 128 bytes in AoS and one in SoA.
 //
-// In all kernels, each thread processes four records, loads every used field of all four before it
-// adds, and adds the fields in the same order.
+// In all kernels, each thread loads every used field of four records before it adds the fields, in
+// the same order.
 #include "kernels/common/family.cuh"
 
 namespace gpuexp::struct_layout {
@@ -50,8 +47,8 @@ struct SoaValue {
 
 // ---- the kernel of all layouts
 
-// The fields of a thread's records, all in registers. The records of a thread are kBlock records
-// apart, so that neighbouring lanes have neighbouring records.
+// The fields of a thread's records, in registers. A thread's records have a stride of kBlock
+// records, so neighbouring lanes have neighbouring records.
 using Records = float[kRecords][kFields];
 
 // A layout's load() loads at least the first `fields` fields of the records first + r·kBlock with
@@ -94,8 +91,8 @@ Work aos_work(const Problem& p) {
 //
 // Each thread issues one 4-byte load per used field of a record. The lanes of a load are 32 bytes
 // apart, so each request touches 32 sectors in 8 lines: global_load_sectors_per_request is 32, and
-// DRAM moves whole records. Loads of the other fields of a record hit its sector in L1, but each of
-// them looks up the 8 lines again, so L1 may be the limit when all fields are used.
+// DRAM transfers whole records. Loads of the other fields hit the record's sector in L1, but each
+// of them looks up the 8 lines again, so L1 may be the limit when all fields are used.
 // held: global_load_sectors_per_request = 32
 
 struct Aos {
@@ -126,9 +123,9 @@ Variant aos() {
 //
 // Each thread loads a record with one 16-byte load for up to four fields and two for more, instead
 // of one load per field. This relieves L1 when many fields are used: with eight fields
-// global_load_requests decreases to a quarter. DRAM moves the same records, so dram_read_bytes is
-// unchanged and kernels that use few fields gain nothing. The cost is that records must be aligned
-// to 16 bytes.
+// global_load_requests decreases to a quarter. DRAM transfers the same records, so dram_read_bytes
+// is unchanged and kernels that use few fields gain nothing. The cost is 16-byte alignment of
+// records.
 // held: global_load_requests = 1/4 × aos at fields=8
 
 struct AosVector {
@@ -152,7 +149,7 @@ struct AosVector {
   }
 };
 
-// Problems whose every launch is served by DRAM, regardless of the caches' contents.
+// Problems in which DRAM serves every launch, regardless of the caches' contents.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 25);
 
 Variant aos_16b() {
@@ -170,7 +167,7 @@ Variant aos_16b() {
 // ---- soa: structure of arrays
 //
 // Each field has its own array, and neighbouring lanes load neighbouring elements: a request is
-// four full sectors (global_load_sectors_per_request). Only used fields are moved, and
+// four full sectors (global_load_sectors_per_request). DRAM transfers only used fields, and
 // dram_read_bytes equals the useful bytes. The cost is one address stream per field. If a kernel
 // loads single records at random positions, each of the eight fields is in a different sector.
 // held: global_load_sectors_per_request = 4

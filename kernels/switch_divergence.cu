@@ -2,9 +2,8 @@
 // lane to lane or from warp to warp.
 //
 // The question: what does a switch with many cases cost? A warp issues every case that at least one
-// of its lanes takes. If neighbouring lanes take different cases, a warp of 32 lanes can take 32
-// times as long as a warp whose lanes agree. Interpreters, state machines and tagged unions with
-// one element per lane behave like this.
+// of its lanes takes. Interpreters, state machines and tagged unions with one element per lane
+// behave like this.
 #include <algorithm>
 #include <cmath>
 
@@ -118,7 +117,7 @@ Variant switched(std::string id, unsigned run, float* Data::*y, const char* outp
 // ---- switch_by_warp: one case per warp
 //
 // Warp w takes case w mod ways. All cases are equally frequent and each warp takes one, so the time
-// should not depend on their number. Instruction fetch may add to it, because the warps of a
+// should not depend on their number. Instruction fetch may increase it, because the warps of a
 // scheduler execute up to 32 different loops of 576 bytes instead of one. On an H200 16 cases cost
 // nothing, and 32 do.
 
@@ -137,9 +136,8 @@ bool splits_warps(const Problem& p) {
 //
 // Neighbouring lanes take neighbouring cases of the switch, and the lanes of a warp diverge. The
 // warp issues each case once, one after the other, with 32 / ways active lanes:
-// active_lanes_per_instruction decreases to that. The time grows by the time of one case for each
-// active_lanes_per_instruction decreases to that. Each additional case adds the time of one case;
-// the launch, the loads and the stores take the same time as before.
+// active_lanes_per_instruction decreases to this number. Each additional case adds the time of one
+// case; the launch, the loads and the stores take the same time as before.
 Variant switch_in_warp() {
   return switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp")
       .against("switch_by_warp",

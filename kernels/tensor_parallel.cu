@@ -1,7 +1,7 @@
-// tensor_parallel: C = A·B on several GPUs, each of which computes a part.
+// tensor_parallel: C = A·B on several GPUs, each of which computes a part of the product.
 //
 // The question: how much faster do several GPUs compute one product, and what do they wait for?
-// With 2 GPUs, each computes a result and exchanges parts of it, until all have C:
+// With 2 GPUs, each computes one of these results and exchanges it, until both have C:
 //
 //   split       each GPU multiplies    each GPU's result            bytes per GPU, of C's
 //   rows        half of A's rows       half of C's rows             1/2 in, 1/2 out
@@ -21,7 +21,7 @@ namespace gpuexp::tensor_parallel {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// Narrow copies need registers for addresses, so warps and blocks compute half as many sums.
+// 4-byte copies need registers for addresses: warps and blocks compute half as many elements of C.
 template <int kUnitBytes>
 using Tiles =
     std::conditional_t<kUnitBytes == 16, LargeTiles, Pipeline<Tiling<128, 128, 64, 64, 32>, 4>>;
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(Tiles<kUnitBytes>::kThreads, 1)
       });
 }
 
-// A pack of sums is rounded once, and stored once for each GPU that needs it. Stores are posted: a
-// warp does not wait for them until it needs their registers again.
+// Each pack of sums is rounded once, and stored once for each GPU that needs it. Stores are posted:
+// a warp waits for them only when it needs their registers again.
 template <int kColumns>
 __device__ void store_tile(const float* slab, const Corner& at, const Operands& x,
                            const Targets& targets) {
@@ -85,13 +85,13 @@ Steps own_product_of(const Problem& p, const Operands& x, const Targets& targets
                 shape_of_shares(blocks, {p.m, p.n}, P::kThreads, P::kSharedBytes), x, targets);
 }
 
-/// The product by the kernel above.
+/// The launch of product_kernel, with 16-byte copies if n and k allow them.
 Steps own_product(const Problem& p, const Operands& x, const Targets& targets) {
   return (p.n | p.k) % kUnit == 0 ? own_product_of<16>(p, x, targets)
                                   : own_product_of<4>(p, x, targets);
 }
 
-/// The phase of this product.
+/// The phase of own_product.
 Phase own_product_phase(const Problem& p) {
   Phase phase = product_phase(work(p));
   phase.tensor_path = TensorPath::mma_sync;
@@ -119,7 +119,7 @@ bool is_very_large(const Problem& p) {
 ExpectedChangesOf<Problem> time(Direction direction, double factor, bool (*when)(const Problem&)) {
   return {{std::string(kTimeColumn), direction, factor, when}};
 }
-/// The time of very large products decreases. Smaller ones gain on two GPUs and lose on four.
+/// Times of very large products decrease. Smaller products gain on two GPUs and lose on four.
 ExpectedChangesOf<Problem> faster_once_very_large(double factor) {
   const auto is_smaller = [](const Problem& p) { return is_large(p) && !is_very_large(p); };
   return {{std::string(kTimeColumn), Direction::decreases, factor, is_very_large},
@@ -156,8 +156,8 @@ Reason nothing_to_gather(const Problem& p, const DeviceSpec&) {
 
 // ---- one_gpu: no division
 //
-// Each GPU computes the whole product. No bytes cross the links, and no GPU helps another. The
-// other variants must be faster than this one.
+// Each GPU computes the whole product. No bytes cross the links. The other variants must be faster
+// than this one.
 
 Variant one_gpu() {
   Variant v = with_cublas("one_gpu", "");
@@ -177,10 +177,10 @@ Variant one_gpu() {
 
 // ---- copied_parts: inputs copied from GPU 0
 //
-// A and B are on GPU 0, as in tutorials. The other GPUs copy their parts from there and multiply
-// them. Each GPU then copies its part of C to all others. The steps run one after another, so links
-// and tensor cores wait for each other, and all copies from GPU 0 share its links. If k is split,
-// each GPU loads the partial sums of all others completely, and adds them.
+// A and B are on GPU 0, as in tutorials. The other GPUs copy their parts of A and B from GPU 0 and
+// multiply them. Each GPU then copies its part of C to all others. The steps run one after another,
+// so links and tensor cores wait for each other, and all copies from GPU 0 share its links. If k is
+// split, each GPU loads the whole partial sums of all others and adds them.
 
 Variant copied_parts() {
   Variant v = with_cublas("copied_parts", "one_gpu");
@@ -208,12 +208,12 @@ Variant copied_parts() {
 
 // ---- product_then_copies: inputs in place, results copied
 //
-// A and B are on all GPUs already, as weights and the activations of a previous layer are. Each GPU
-// computes its part in place in its own C. A copy engine then copies it to the C of the others: as
-// one piece if it consists of whole rows, otherwise a piece of each row. The links are idle during
-// the product, and the tensor cores during the copies. If k is split, the rows of a partial sum are
-// copied to the GPU that sums them, and the sums to all. If each GPU keeps its part, the copies of
-// results are omitted.
+// A and B are on all GPUs already, as weights and activations of a previous layer are. Each GPU
+// computes its part in place in its own C. A copy engine then copies the part to the C of the other
+// GPUs: as one piece if it consists of whole rows, otherwise a piece of each row. The links are
+// idle during the product, and the tensor cores during the copies. If k is split, the rows of a
+// partial sum are copied to the GPU that sums them, and the sums to all. If each GPU keeps its
+// part, the copies of results are omitted.
 
 Steps product_then_copies_steps(const Problem& p, const Data& d, const LaunchContext& x) {
   const Part part = part_of(p, d.rank);
@@ -285,10 +285,10 @@ Variant product_then_nccl() {
 // ---- partial_sums: all-reduce of partial sums by a kernel
 //
 // k is split, and a kernel of this family does the all-reduce in two steps: each GPU loads its rows
-// of all partial sums over the links, adds them in fp32, and stores the sums to all GPUs. A partial
-// sum is rounded to bf16 in addition to the result; in fp32 it would be 4 bytes instead of 2. More
-// bytes cross the links than if rows are gathered. A split of k is useful for products with small
-// results, or if A and B are already divided in this way.
+// of all partial sums over the links, adds them in fp32, and stores the sums to all GPUs. Partial
+// sums are rounded to bf16 as well; in fp32 they would be 4 bytes instead of 2. More bytes cross
+// the links than if rows are gathered. A split of k is useful for products with small results, or
+// if A and B are already divided in this way.
 
 Reason only_k(const Problem& p, const DeviceSpec&) {
   if (is_split_k(p)) return std::nullopt;
@@ -310,13 +310,12 @@ Variant partial_sums() {
 
 // ---- chunks_copy_engine: copies overlapped with products
 //
-// The part is multiplied in chunks of rows, one after another. Each finished chunk is copied in
-// another stream while the next one is multiplied; copies need no SM. One stream of copies is
-// enough, since one copy uses the whole link; each GPU starts with a different peer. The copies of
-// the last chunk do not overlap, and SMs are idle at the end of each product. The last chunk is
-// therefore only as large as fills the SMs once, and the others are as large as can be copied while
-// the next one is multiplied. If k is split, a chunk is the rows that one GPU sums. The GPU's own
-// rows are last, as they are not sent.
+// The part is multiplied in chunks of rows. Each finished chunk is copied in another stream while
+// the next one is multiplied; copies need no SM. One stream of copies uses the whole link, and each
+// GPU starts with a different peer. The copies of the last chunk do not overlap, and SMs are idle
+// at the end of each product. The last chunk is therefore only as large as fills the SMs once, and
+// the others are as large as can be copied while the next one is multiplied. If k is split, a chunk
+// is the rows that one GPU sums. The GPU's own rows are last, as they are not sent.
 
 Steps carried(const Problem& p, Carrier by, const Move<T>& move) {
   return by == Carrier::copy_engine ? copied(move) : stored(p, move, kStoringBlocks);
@@ -377,9 +376,9 @@ Variant chunks_copy_engine() {
 
 // ---- chunks_stores: chunks stored by a kernel
 //
-// A kernel of few blocks sends the same chunks: it loads each chunk once and stores it to all
-// others. A product that occupies all SMs leaves none for this kernel, so cuBLAS is limited to a
-// few SMs less (cublasSetSmCountTarget). The cost is that the SMs that send do not multiply.
+// A kernel of few blocks sends the same chunks: it loads each chunk once and stores it to all other
+// GPUs. A product that occupies all SMs would leave no SM for this kernel, so cuBLAS is limited to
+// fewer SMs (cublasSetSmCountTarget). The cost is that the SMs that send do not multiply.
 
 Variant chunks_stores() {
   return chunks("chunks_stores", "chunks_copy_engine", Carrier::stores);
@@ -387,10 +386,10 @@ Variant chunks_stores() {
 
 // ---- product_then_stores: this family's kernel instead of cuBLAS
 //
-// The kernel at the top of this file replaces cuBLAS, so the code of the product can be read and
-// changed. It multiplies by mma.sync, which does not reach the tensor cores' peak on Hopper, and
-// the time increases. A second kernel stores the part to the others or, if k is split, sums it. If
-// each GPU keeps its part of another split, the product is the only kernel.
+// A kernel of this family, product_kernel, replaces cuBLAS, so its code can be read and changed. It
+// multiplies by mma.sync, which does not reach the tensor cores' peak on Hopper, and the time
+// increases. A second kernel stores the part to the other GPUs or, if k is split, sums it. If k is
+// not split and each GPU keeps its part, the product is the only kernel.
 
 Reason lacks_room(const Problem&, const DeviceSpec& device) {
   return lacks_shared_memory(device, Tiles<16>::kSharedBytes);
@@ -431,10 +430,9 @@ Variant product_then_stores() {
 // ---- one_kernel: each tile stored to all GPUs
 //
 // The kernel has the addresses of all GPUs' C, and the block that computes a tile stores it to all
-// of them. No second kernel loads the tile again, and no GPU waits for a whole part or chunk.
-// Finished tiles cross the links while others are computed; only the transfer of the last tiles
-// does not overlap. If k is split, the rows of a tile are stored to the inbox of the GPU that sums
-// them, and only the sum remains.
+// GPUs. No second kernel loads the tile again, and no GPU waits for a whole part or chunk. Only the
+// transfer of the last tiles does not overlap with computation. If k is split, the rows of a tile
+// are stored to the inbox of the GPU that sums them, and only the sum remains.
 
 Variant one_kernel() {
   Variant v =
@@ -454,10 +452,10 @@ Variant one_kernel() {
 //
 // Persistent blocks compute the tiles, one block per SM, and a separate warp of each block sends
 // results. The results are staged in shared memory. Bulk copies send them to all GPUs while the
-// block multiplies its next tile, and no faster than the links accept them: stores that wait for a
-// link delay the SM's loads. Only the transfer of the last results does not overlap. To keep these
-// few, two blocks share each of the last tiles: each sums a part of k, and they exchange sums
-// through distributed shared memory.
+// block multiplies its next tile, no faster than the links accept them: stores that wait for a link
+// delay the SM's loads. Only the transfer of the last results does not overlap. To keep these few,
+// two blocks share each of the last tiles: each sums a part of k, and they exchange sums through
+// distributed shared memory.
 
 Variant one_kernel_paced() {
   Variant v = with_own_product("one_kernel_paced", "one_kernel");

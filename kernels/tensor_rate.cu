@@ -1,9 +1,9 @@
 // tensor_rate: the maximum number of operations per second of the tensor cores.
 //
-// The question: what is the ceiling of a matrix product on this device for each type? The datasheet
-// states the rate at a clock that the power limit may not allow, and that only the right
-// instruction reaches. Here only this instruction runs: operands are loaded once, and every warp
-// (or warpgroup) adds the product of the same operands to the same sums, again and again.
+// The question: what is the ceiling of a matrix product on this device for each type? Only the
+// right instruction reaches the datasheet's rate, at a clock that the power limit may not allow.
+// Here only this instruction runs: operands are loaded once, and every warp (or warpgroup) adds the
+// product of the same operands to the same sums, again and again.
 //
 // A tile is a sum of 64×256 over `steps` products; a product is 32 bytes deep in K for every type.
 // A and B hold four such slices, which are used in rotation, and all tiles multiply the same A and
@@ -304,11 +304,10 @@ Variant mma_sync() {
 }
 
 // ---- mma_sync_k16: fp64 products of m16n8k16
-//
 // Each warp issues m16n8k16, which Hopper introduced, instead of m8n8k4. One instruction has 16 × 8
 // × 16 = 2048 instead of 8 × 8 × 4 = 256 multiply-adds: tensor_instructions decreases. A lane holds
 // 8 + 4 + 4 = 16 numbers of A, B and C for 64 multiply-adds, 16 / 64 = 1/4, and 1 + 1 + 2 = 4 for 8
-// with m8n8k4, 4 / 8 = 1/2. This reaches the part of the fp64 rate that m8n8k4 leaves. It needs
+// with m8n8k4, 4 / 8 = 1/2. m16n8k16 reaches a larger share of the fp64 rate than m8n8k4. It needs
 // compute capability 9.0.
 
 Variant mma_sync_k16() {
@@ -333,9 +332,9 @@ Variant mma_sync_k16() {
 //
 // Four warps start a product of m64n256 by 32 bytes and continue while the tensor cores load A and
 // B from shared memory: (64 + 256) · 32 bytes in 128 cycles, 80 of the 128 bytes that shared memory
-// delivers per cycle. The accumulators stay in the warps' registers. Three warpgroups per SM have
-// two groups of four products in flight each, so that the tensor cores do not wait. This saturates
-// Hopper's tensor cores (sm__pipe_tensor_cycles_active), unless the power limit lowers the clock.
+// delivers per cycle. The accumulators stay in registers. Three warpgroups per SM have two groups
+// of four products in flight each, so that the tensor cores do not wait. This saturates Hopper's
+// tensor cores (sm__pipe_tensor_cycles_active), unless the power limit lowers the clock.
 
 template <class In>
 __global__ void __launch_bounds__(kWarpgroup, 3)

@@ -1,15 +1,13 @@
 // training_block: a training step of a transformer block: forward, backward, AdamW.
 //
 // The question: how do attention and norms change the time shares of a training step? An MLP block
-// has six products (training_step consists of these). A transformer block has six more, for Q, K
-// and V and for the output projection. Attention adds two products forward and five backward, whose
-// cost grows with the sequence length. Between the products are passes over activations: two
-// LayerNorms, whose gradients are sums over rows and columns, split and merged heads, and
-// residuals. In 16 bits, products take a tenth of their fp32 time, so memory-bound kernels become
-// visible.
+// has six products (training_step). A transformer block has six more, for Q, K and V and for the
+// output projection, and seven in attention. Between the products are passes over activations: two
+// LayerNorms, splitting and merging of heads, and residuals. In 16 bits, products take a tenth of
+// their fp32 time, so memory-bound kernels become visible.
 //
-// Each array that a step writes is compared with the reference of its own operation on the operands
-// that the device computed, as in training_step.
+// As in training_step, each array is compared with the reference of its own operation, on the
+// operands that the device computed.
 #include <algorithm>
 #include <cmath>
 
@@ -28,8 +26,8 @@ namespace gpuexp::training_block {
 // Products apply their biases, as frameworks' linear layers do. Separate kernels execute LayerNorm,
 // the splitting and merging of heads, GELU, residual additions, their gradients and column sums.
 // Further kernels check the gradients for non-finite values, apply AdamW to each tensor, and in 16
-// bits copy its weights. Attention is computed in tiles in every variant, so its scores stay on the
-// SM (attention_backward measures the cost of storing them).
+// bits copy its weights. Every variant computes attention in tiles, so its scores stay on the SM
+// (attention_backward measures the cost of storing them).
 
 // Each block holds a row in registers. If kComputes is set, the block computes mean and 1/deviation
 // and stores them for the backward pass; otherwise it loads the stored values.
@@ -70,9 +68,9 @@ Slices column_slices(const Problem& p, std::int64_t columns, const DeviceSpec& d
   return slices_of(p.rows(), columns, columns_per_block(columns, p.dtype), kTilesPerSm, device);
 }
 
-// Workspace after the per-block loss sums, shared by operations that run one at a time. It holds
-// slices of column sums or of the norms' gradients, per-row values of attention, or the fp32 sums
-// or rows of a product that another kernel processes further.
+// Workspace after the per-block loss sums, shared by operations that run one at a time: slices of
+// column sums or of the norms' gradients, per-row values of attention, or the fp32 sums or rows of
+// a product that another kernel processes further.
 std::int64_t scratch_bytes(const Problem& p, Way way, const DeviceSpec& device) {
   std::int64_t most =
       std::max(norm_gradient_bytes(norm_problem(p), device), attention::row_bytes(attention_of(p)));
@@ -113,8 +111,7 @@ struct Network : StepNetwork<T, Problem, Data> {
       return Step::template layer_product<a_layout, b_layout>(x, a, b, tail, rows_aligned);
     }
   }
-  // Product of matrices whose rows may have `hidden` elements, so that 16-byte accesses may not
-  // fit.
+  // Product of matrices whose rows may have `hidden` elements, and may not fit 16-byte accesses.
   template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   Steps multiply_hidden(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b,
                         const Tail& tail) const {
@@ -318,13 +315,12 @@ Variant separate() {
 
 // ---- fused: epilogues in the products, one AdamW kernel for all weights
 //
-// The products apply bias, GELU, the residual and GELU's slope in their epilogues, so these need no
-// passes. The products for Q, K, V and dO store their results in attention's layout, and
-// LayerNorm's gradient adds the residual's gradient: global_store_sectors decreases. Products of
-// gradients detect overflows themselves, and one AdamW kernel updates all weights: kernels
-// decreases, and launches take most of a small block's time. In both variants, a separate kernel
-// merges attention's heads into rows.
-// of. Attention's results are merged into rows by a kernel of its own in either case.
+// The products apply bias, GELU, the residual and GELU's slope in their epilogues, so these
+// operations need no passes. The products for Q, K, V and dO store their results in attention's
+// layout, and LayerNorm's gradient adds the residual's gradient: global_store_sectors decreases.
+// Products of gradients detect overflows themselves, and one AdamW kernel updates all weights:
+// kernels decreases, because launches take most of a small block's time. In both variants, a
+// separate kernel merges attention's heads into rows.
 
 Variant fused() {
   return variants().fused();
@@ -344,8 +340,8 @@ Variant by_cublas() {
 //
 // The backward pass recomputes the results of LayerNorm from the stored means and deviations. It
 // also recomputes h and GELU(h) with one more product: tensor_instructions increases. The bytes
-// that a block keeps for its backward pass fall to less than a half: metric.kept_bytes. A deeper
-// network keeps them for each of its blocks.
+// that a block keeps for its backward pass fall to less than a half: metric.kept_bytes. A network
+// keeps these bytes for each of its blocks.
 
 bool is_deep_and_wide(const Problem& p) {
   return p.hidden >= 2 * p.width;
@@ -362,9 +358,9 @@ Variant fused_recompute() {
 
 // ---- fused_one_by_one: individual launches, timed with the host's clock
 //
-// The kernels are the same. The time runs from before the host launches the first kernel until the
-// GPU has finished the last one. If kernels are short, the host's launch calls determine the time.
-// Counters do not change.
+// The kernels are the same as in fused. The time runs from before the host launches the first
+// kernel until the GPU has finished the last one. If kernels are short, the host's launch calls
+// determine the time. Counters do not change.
 
 Variant fused_one_by_one() {
   return variants().fused_one_by_one();
@@ -372,8 +368,8 @@ Variant fused_one_by_one() {
 
 // ---- fused_graph: one CUDA graph per step
 //
-// The same kernels are captured once as a CUDA graph: the host makes one call per step instead of
-// one per kernel. The loss scale and the overflow flag are in device memory, so one graph serves
+// The kernels of fused are captured once as a CUDA graph: the host makes one call per step instead
+// of one per kernel. The loss scale and the overflow flag are in device memory, so one graph serves
 // all steps. Counters do not change.
 
 Variant fused_graph() {
@@ -382,8 +378,8 @@ Variant fused_graph() {
 
 // ---- fused_first: the first step of a process
 //
-// The kernels are the same, but each sample is the first launch in a new process: each kernel is
-// loaded at its first use. Counters do not change.
+// The kernels are the same as in fused, but each sample is the first launch in a new process: each
+// kernel is loaded at its first use. Counters do not change.
 
 Variant fused_first() {
   return variants().fused_first();

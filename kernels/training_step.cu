@@ -1,17 +1,14 @@
 // training_step: a training step (forward, backward, AdamW) of layers x + GELU(x·W1 + b1)·W2 + b2.
 //
 // The question: where does a training step spend its time and its memory? Each layer has six
-// products, two forward and four backward, with 12·batch·width·hidden operations. Everything else
-// moves bytes: bias, GELU, residual and their gradients, and AdamW. For each weight, AdamW reads
-// the fp32 gradient, the weight and two moments, and writes the weight, the moments and a 16-bit
-// copy. In 16 bits, products take a tenth of their fp32 time, so other costs become visible: passes
-// over activations, which the products' epilogues can do instead, AdamW, and the launches, which a
-// graph submits together. What the backward pass needs from the forward pass is stored, or
-// recomputed to save memory.
+// products, two forward and four backward, with 12·batch·width·hidden operations. For each weight,
+// AdamW reads the fp32 gradient, the weight and two moments, and writes the weight, the moments and
+// a 16-bit copy. In 16 bits, products take a tenth of their fp32 time, so passes over activations,
+// AdamW and launches become visible.
 //
 // Each array that a step writes is compared with the reference of its own operation on the operands
-// that the device computed. AdamW divides by a root of squares and would otherwise magnify all
-// earlier rounding errors.
+// that the device computed, because AdamW's division by a root of squares would magnify all earlier
+// rounding errors.
 #include <cmath>
 
 #include "kernels/common/column_sums.cuh"
@@ -28,9 +25,9 @@ using training::Phase;
 // ---- separate: one kernel per operation
 //
 // Products apply their biases, as frameworks' linear layers do. GELU, residual additions, GELU's
-// slope and column sums are separate kernels. Each of them loads the result of the previous kernel
-// from memory and works in place where frameworks allow it. A further kernel checks the gradients
-// for non-finite values. AdamW is one kernel per tensor, and in 16 bits another kernel copies its
+// slope and column sums are separate kernels. Each kernel loads the result of the previous one from
+// memory and works in place where frameworks allow it. A further kernel checks the gradients for
+// non-finite values. AdamW is one kernel per tensor, and in 16 bits another kernel copies its
 // weights.
 
 constexpr int kBlock = 256;
@@ -313,13 +310,13 @@ Variant separate() {
 
 // ---- fused: epilogues in the products, one AdamW kernel for all weights
 //
-// When a product is done, its sums are in registers. The epilogue applies bias, GELU and the
-// residual forward, and GELU's slope and the sum of gradients backward, without separate passes:
+// The epilogue of a product finds its sums in registers. It applies bias, GELU and the residual
+// forward, and GELU's slope and the sum of gradients backward, without separate passes:
 // global_store_sectors decreases, because no intermediate results are stored. Products of gradients
 // detect overflows themselves. One AdamW kernel updates the weights of all layers and writes their
 // copies: kernels decreases by more than a third, and launches take most of a small network's time.
-// The epilogues' instructions run in kernels whose accumulators limit an SM to 8 warps, and
-// meanwhile these warps do not multiply.
+// While the 8 warps per SM, whose number the accumulators limit, execute epilogues, they do not
+// multiply.
 // held: kernels <= 2/3 × separate
 
 Variant fused() {
@@ -330,8 +327,7 @@ Variant fused() {
 //
 // cuBLAS computes the six products into fp32 sums, with wgmma on tensor cores. A separate kernel
 // reads these sums and applies each epilogue, so results are rounded as in fused. The cost is one
-// more pass per product, with 4 bytes written and read per sum; the gain is that the library's
-// products are faster.
+// more pass per product, with 4 bytes written and read per sum; the gain is faster products.
 
 Variant by_cublas() {
   return variants().by_cublas([](const Problem& p) { return p.width | p.hidden; },
@@ -342,7 +338,7 @@ Variant by_cublas() {
 //
 // The forward pass keeps only x of each layer. The backward pass recomputes h and GELU(h) of a
 // layer before it needs them, with one more product per layer, seven instead of six:
-// tensor_instructions increases by a sixth. The activations kept shrink from two arrays of batch ×
+// tensor_instructions increases by a sixth. The kept activations shrink from two arrays of batch ×
 // hidden per layer to two arrays in total: metric.peak_bytes decreases.
 
 bool has_layers(const Problem& p) {
@@ -359,9 +355,9 @@ Variant fused_recompute() {
 
 // ---- fused_one_by_one: individual launches, timed with the host's clock
 //
-// The kernels are the same. The time runs from before the host launches the first kernel until the
-// GPU has finished the last one. If kernels are short, the host's launch calls determine the time.
-// Counters do not change.
+// The kernels are the same as in fused. The time runs from before the host launches the first
+// kernel until the GPU has finished the last one. If kernels are short, the host's launch calls
+// determine the time. Counters do not change.
 
 Variant fused_one_by_one() {
   return variants().fused_one_by_one();
@@ -369,10 +365,10 @@ Variant fused_one_by_one() {
 
 // ---- fused_graph: one CUDA graph per step
 //
-// The same kernels are captured once as a CUDA graph: the host makes one call per step instead of
-// one per kernel. It is faster if the kernels are shorter than the calls that launch them. The loss
-// scale and the overflow flag are in device memory, so one graph serves all steps. Counters do not
-// change.
+// The kernels of fused are captured once as a CUDA graph: the host makes one call per step instead
+// of one per kernel. A graph is faster if the kernels are shorter than the calls that launch them.
+// The loss scale and the overflow flag are in device memory, so one graph serves all steps.
+// Counters do not change.
 
 Variant fused_graph() {
   return variants().fused_graph();
@@ -380,8 +376,9 @@ Variant fused_graph() {
 
 // ---- fused_first: the first step of a process
 //
-// The kernels are the same, but each sample is the first launch in a new process: each kernel is
-// loaded at its first use, which takes the host longer than a step. Counters do not change.
+// The kernels are the same as in fused, but each sample is the first launch in a new process: each
+// kernel is loaded at its first use, which takes the host longer than a step. Counters do not
+// change.
 
 Variant fused_first() {
   return variants().fused_first();

@@ -1,8 +1,8 @@
-// transpose: transposes a row-major matrix: its columns become the rows of the output.
+// transpose: transposes a row-major matrix.
 //
 // The question: what does a transpose cost compared with a copy of the same bytes? Lanes that load
-// contiguous elements store them with a stride of one row, or the other way round. Such a request
-// accesses 32 sectors of 32 bytes instead of four. A tile in shared memory transposes the elements
+// contiguous elements store them with a stride of one row, or the reverse. A strided request
+// accesses 32 sectors, a contiguous one four. A tile in shared memory transposes the elements
 // between load and store.
 #include <algorithm>
 
@@ -23,10 +23,10 @@ using Variant = Family::Variant;
 
 // ---- read_columns: loads with a stride of one row
 //
-// Each thread moves one element, and lanes are neighbours along the rows of `out`. Stores are
+// Each thread copies one element, and lanes are neighbours along the rows of `out`. Stores are
 // contiguous, but the 32 lanes of a load access 32 rows of `in`, each in a different sector:
-// global_load_sectors_per_request is 32. Other warps of the block use the rest of each sector, if
-// L1 still has it. In this case the kernel reads no more from DRAM than a copy, and the load unit
+// global_load_sectors_per_request is 32. Other warps of the block use the rest of each sector. If
+// L1 still holds these sectors, the kernel reads no more from DRAM than a copy, and the load unit
 // is the limit.
 // held: global_load_sectors_per_request = 32
 
@@ -68,10 +68,9 @@ Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
 
 // ---- copy: the same bytes in order, the lower bound on time
 //
-// Each thread loads 16 bytes and stores them at the same place of the output, regardless of rows.
-// Nothing is transposed, so a transpose takes at least this time. More loads per thread before its
-// first store are slower on an H200, as vector_width measures. A request has 32 × 16 / 32 = 16
-// sectors, the maximum of 32 lanes with 16 bytes each.
+// Each thread loads 16 bytes and stores them at the same offset of the output. A transpose takes at
+// least this time. More loads per thread before its first store are slower on an H200, as
+// vector_width measures. A request has 32 × 16 / 32 = 16 sectors.
 // held: global_load_sectors_per_request = 16
 
 Variant copy() {
@@ -83,7 +82,7 @@ Variant copy() {
   return variant("copy", "", launch_of, {}, &Data::copied);
 }
 
-// True if whole tiles are most of the matrix.
+// True if most of the matrix consists of whole tiles.
 bool is_large(const Problem& p) {
   constexpr std::int64_t kLargeExtent = 1024;
   return std::min(p.rows, p.columns) >= kLargeExtent;
@@ -140,8 +139,8 @@ struct Plain {
   __device__ static int at(int row, int column) { return row * kTile + column; }
 };
 
-// First row and column of a block's tile, and the number of its rows and columns inside of the
-// input matrix.
+// First row and column of a block's tile, and the number of its rows and columns that are inside
+// the input matrix.
 template <int kSide, TileOrder kOrder = TileOrder::by_rows>
 struct Place {
   TilePlace<unsigned> tile = ordered_tile<kOrder>();
@@ -156,7 +155,7 @@ struct Place {
   __device__ bool holds(int r, int c) const { return r < rows && c < columns; }
 };
 
-// Each thread moves kElements elements with a stride of kTile / kElements rows.
+// Each thread copies kElements elements with a stride of kTile / kElements rows.
 template <class T, template <class> class Layout, int kElements>
 __global__ void __launch_bounds__(kTile* kTile / kElements) tile_kernel(Matrix<T> m) {
   constexpr int kStep = kTile / kElements;
@@ -219,15 +218,14 @@ Variant tile_padded() {
 // ---- tile_swizzled: words permuted within each row instead of padding
 //
 // The element of column c is stored at column c XOR row. Each row has its own permutation, so the
-// elements of a column are in 32 different banks: shared_load_wavefronts equals that of
-// tile_padded. Without padding, the tile is no larger than in tile, and its rows stay aligned. The
-// cost is an XOR per access.
+// elements of a column are in 32 different banks: shared_load_wavefronts is the same as in
+// tile_padded. The tile has no padding, and its rows stay aligned. The cost is an XOR per access.
 // held: bank_conflict = 1
 
 template <class T>
 struct Swizzled {
   static constexpr int kElements = kTile * kTile;
-  // Elements of a word stay together; rows that share a line of all 32 banks are permuted alike.
+  // The elements of a word stay together; the rows in one 128-byte line share a permutation.
   static constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
   __device__ static int at(int row, int column) {
     return row * kTile + (column ^ row / kPerWord * kPerWord);
@@ -241,9 +239,9 @@ Variant tile_swizzled() {
 
 // ---- coarsened: 16 bytes per thread
 //
-// Each thread moves four elements of a column (bf16: eight) and issues all loads before the first
-// use. A fully occupied SM has 32 KB in flight instead of 8 KB (bf16: 4 KB), which was less than
-// the latency of DRAM requires. Several elements share the address computation: warp_instructions
+// Each thread copies four elements of a column (bf16: eight) and issues all loads before the first
+// use. A fully occupied SM has 32 KB in flight; the 8 KB (bf16: 4 KB) of tile_swizzled are too few
+// to hide the latency of DRAM. Several elements share the address computation: warp_instructions
 // decreases. global_load_sectors_per_request is unchanged. The cost is registers.
 
 Variant coarsened() {
@@ -255,12 +253,12 @@ Variant coarsened() {
 
 // ---- tile64_vectors: 16-byte accesses, patches transposed in registers
 //
-// A tile is 64 words of 4 bytes wide (fp32: 64×64 elements, bf16: 128×128), and a lane moves 16
-// bytes of a row with each access: global_load_requests decreases to a quarter (bf16: an eighth),
-// and warp_instructions decreases. A thread transposes a patch of 4×4 elements (bf16: 8×8) in
+// A tile is 64 words of 4 bytes wide (fp32: 64×64 elements, bf16: 128×128), and a lane accesses 16
+// bytes of a row at a time: global_load_requests decreases to a quarter (bf16: an eighth), and
+// warp_instructions decreases. A thread transposes a patch of 4×4 elements (bf16: 8×8) in
 // registers. It stores the columns to shared memory as vectors, permuted so that no access has a
-// bank conflict. If extents are not multiples of 4 (bf16: 8), patches and accesses are narrower, as
-// wide as both extents allow (access_width_bits).
+// bank conflict. If extents are not multiples of 4 (bf16: 8), patches and accesses are narrower
+// (access_width_bits).
 // held: global_load_requests = 1/4 × coarsened at dtype=fp32
 // held: global_load_requests = 1/8 × coarsened at dtype=bf16
 // held: bank_conflict = 1 at dtype=fp32; bank_conflict = 1 at dtype=bf16
@@ -356,11 +354,10 @@ Variant tile64_vectors() {
 
 // ---- output_order: blocks in the order of the rows of `out`
 //
-// The kernel of tile64_vectors assigns tiles to blocks in another order: consecutive blocks have
-// neighbouring tiles in `out`. They store whole rows of `out` at about the same time, and their
-// loads jump from row to row instead. All counters are unchanged, such as l2_sectors and
-// global_store_sectors_per_request; no counter shows the order in which DRAM receives the sectors.
-// The cost is a division per thread.
+// Consecutive blocks have tiles that are neighbours in `out` instead of in `in`. They store whole
+// rows of `out` at about the same time, and their loads jump from row to row. All counters are
+// unchanged, such as l2_sectors and global_store_sectors_per_request; no counter shows the order in
+// which DRAM receives the sectors. The cost is a division per thread.
 
 Variant output_order() {
   return vectors<TileOrder::by_columns>(
@@ -372,12 +369,12 @@ Variant output_order() {
 // ---- tma_tile: tensor copies of swizzled tiles
 //
 // One thread starts tensor copies of a tile to shared memory and back, in boxes of 128 bytes'
-// width. In between each thread transposes a patch, as in tile64_vectors, and stores it to its
-// place in the same tile. The copies permute the 16-byte units of a row (128-byte swizzle), and
-// threads take patches along diagonals, so no access has a bank conflict. No lane loads from global
-// memory or computes an address: global_load_requests decreases to zero, and warp_instructions
-// decreases. l2_sectors is unchanged. The cost is the shared memory accesses of the copies and of
-// the threads, three barriers, and row pitches of multiples of 16 bytes.
+// width. Between the copies, each thread transposes a patch, as in tile64_vectors, within the same
+// tile. The copies permute the 16-byte units of a row (128-byte swizzle), and threads process
+// patches along diagonals, so no access has a bank conflict. No lane loads from global memory or
+// computes its addresses: global_load_requests decreases to zero, and warp_instructions decreases.
+// l2_sectors is unchanged. The cost is the shared memory accesses of the copies and of the threads,
+// three barriers, and row pitches of multiples of 16 bytes.
 // held: barriers_per_block = 3; bank_conflict = 1
 
 template <class T>
@@ -433,7 +430,7 @@ __global__ void __launch_bounds__(kVectorThreads)
   wait_bulk_store_reads<0>();
 }
 
-// Threads poll the barrier until the tile has arrived, and slower memory causes more polling
+// Threads poll the barrier until the tile has arrived; slower memory causes more polling
 // instructions. The expected change of warp_instructions therefore has only the default factor.
 Variant tma_tile() {
   const auto launch_of = [](auto m) {
@@ -454,8 +451,8 @@ Variant tma_tile() {
 
 // ---- cublas: geam
 //
-// cublasSgeam computes 1·Aᵀ + 0·B, the library call that transposes an fp32 matrix. Its arithmetic
-// may change the payload of a NaN; the fp32 inputs here have no NaNs. There is no geam for bf16.
+// cublasSgeam computes 1·Aᵀ + 0·B. Its arithmetic may change the payload of a NaN, but the fp32
+// inputs here have no NaNs. There is no geam for bf16.
 
 Variant cublas_geam() {
   Variant v = cublas_variant<Variant>("output_order", work, [](const Problem& p, const Data& d) {

@@ -1,16 +1,14 @@
 // vector_width: reading and copying an array with loads of 4, 8 and 16 bytes per lane.
 //
-// The question: does the width of a load determine how much bandwidth a kernel gets? By Little's
-// law, bandwidth = bytes in flight / latency. An idle H200 answers a DRAM load after 0.34 µs
-// (hierarchy), in which 4.8 TB/s deliver 1.6 MB, or 12 KB for each of 132 SMs. A busy DRAM answers
-// later. An SM full of threads (2048) with one 4-byte load each has 8 KB in flight; with 16-byte
-// loads it has 32 KB. Four 4-byte loads per thread give the same 32 KB, so wider loads and more
-// independent loads both increase the bytes in flight. Only wider loads also save instructions and
-// cache requests: each one of a warp moves 128, 256 or 512 bytes.
+// The question: does the width of a load determine how much bandwidth a kernel gets? An idle H200
+// answers a DRAM load after 0.34 µs (hierarchy), in which 4.8 TB/s deliver 1.6 MB, or 12 KB for
+// each of 132 SMs. A busy DRAM answers later. An SM full of threads (2048) with one 4-byte load
+// each has 8 KB in flight; with 16-byte loads, or with four 4-byte loads per thread, it has 32 KB.
+// Only wider loads also save instructions and cache requests.
 //
 // In all variants, a thread issues the same number of loads before it uses the first one
-// (loads_per_thread); only the width differs. Every load of a warp covers whole 32-byte sectors, so
-// all variants move the same bytes.
+// (loads_per_thread). Every load of a warp covers whole 32-byte sectors, so all variants transfer
+// the same bytes.
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 
@@ -96,7 +94,7 @@ auto copy_kernel_for(const Problem& p) {
                   copy_kernel<Vector, 8>);
 }
 
-// Problems whose every launch is served by DRAM, regardless of the caches' contents.
+// Problems in which DRAM serves every launch, regardless of the caches' contents.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
 // Expected changes of a warp's requests with wider loads; DRAM moves the same bytes.
@@ -125,8 +123,8 @@ Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> 
 //
 // Each lane loads and stores 4 bytes at a time: a warp's request has 128 consecutive bytes, and
 // global_load_sectors_per_request is 4. With one load per thread a full SM has 2048 × 4 bytes in
-// flight. These 8 KB are too few to cover DRAM's latency at full bandwidth. Blocks with 1 KB to
-// copy (256 threads × 4 bytes) also end nearly as fast as new ones can start.
+// flight. These 8 KB are too few to hide DRAM's latency at full bandwidth. Blocks with 1 KB to copy
+// (256 threads × 4 bytes) also end nearly as fast as new ones can start.
 // held: global_load_sectors_per_request = 4
 
 Variant copy_4b() {
@@ -135,9 +133,9 @@ Variant copy_4b() {
 
 // ---- copy_8b: 8-byte loads
 //
-// Each lane loads and stores 8 bytes at a time: twice the bytes in flight with the same number of
-// threads and loads, and half the load instructions per byte (global_load_requests). The cost is
-// 8-byte alignment, registers for the data in flight, and code for the tail.
+// Each lane loads and stores 8 bytes at a time. With as many threads and loads as copy_4b, this is
+// twice the bytes in flight, and half the load instructions per byte (global_load_requests). The
+// cost is 8-byte alignment, registers for the data in flight, and code for the tail.
 // global_load_sectors_per_request is 8.
 // held: metric.bytes_in_flight_per_thread = 2 × copy_4b; global_load_requests = 1/2 × copy_4b
 // held: global_load_sectors_per_request = 8
@@ -159,10 +157,10 @@ Variant copy_16b() {
 
 // ---- read_4b, read_8b, read_16b: batches of loads in a loop, and only checksums written
 
-// A thread waits for a batch of kLoads loads before it issues the next one, so the bytes in flight
-// are the bytes of one batch, regardless of the chunk's length. Launch bounds of four resident
-// blocks leave enough registers for eight 16-byte loads. Without them, the compiler saves registers
-// by adding the first vectors before it issues the last loads.
+// A thread waits for a batch of kLoads loads before it issues the next one, so only one batch is in
+// flight. Launch bounds of four resident blocks leave enough registers for eight 16-byte loads.
+// Without them, the compiler saves registers by adding the first vectors before it issues the last
+// loads.
 template <class Vector, int kLoads>
 __global__ void __launch_bounds__(kBlock, 4)
     checksum_kernel(const float* in, std::uint32_t* sums, std::int64_t n) {
@@ -184,7 +182,7 @@ __global__ void __launch_bounds__(kBlock, 4)
     for (int i = 0; i < kLoads; ++i)
       sum += bits_sum(v[i]);
   }
-  // The elements of the last chunk after its whole batches.
+  // The elements of the last chunk that fill no whole batch.
 #pragma unroll 8
   for (int i = done + thread; i < count; i += kBlock)
     sum += bits_sum(in[i]);
@@ -225,8 +223,9 @@ Variant read_4b() {
 
 // ---- read_8b: 8-byte loads without stores
 //
-// Each lane loads 8 bytes at a time: twice the bytes in flight, and half the load instructions per
-// byte (global_load_requests). The number of integer additions per byte is unchanged.
+// Each lane loads 8 bytes at a time: twice the bytes in flight of read_4b, and half its load
+// instructions per byte (global_load_requests). The number of integer additions per byte is
+// unchanged.
 // held: metric.bytes_in_flight_per_thread = 2 × read_4b; global_load_requests = 1/2 × read_4b
 
 Variant read_8b() {
@@ -236,8 +235,8 @@ Variant read_8b() {
 // ---- read_16b: 16-byte loads without stores
 //
 // Each lane loads 16 bytes at a time. One load per thread now hides the latency of DRAM, and more
-// loads gain little. global_load_requests decreases. The difference from the datasheet's bandwidth
-// is due to DRAM itself (refresh, row changes).
+// loads gain little. global_load_requests decreases. Refresh and row changes of DRAM cause the
+// difference from the datasheet's bandwidth.
 
 Variant read_16b() {
   return read<float4>("read_16b", "read_8b", wider_loads());

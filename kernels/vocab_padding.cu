@@ -4,15 +4,12 @@
 // has 50257 tokens, an odd number. Padding to the next multiple of 64, 50304, adds 0.09 % of work,
 // and rows then start at multiples of 128 bytes. A. Karpathy reported about 25 % for the whole
 // training step of nanoGPT (3 February 2023). This family times only the product that the padding
-// changes, tokens×768 by 768×vocab. Both are row-major, so the vocabulary is the leading dimension
-// of the weights and of the logits. (nanoGPT's forward pass reads the weights transposed, with
-// leading dimension 768; its backward pass reads the gradient of the logits. Its batch is 12 × 1024
-// tokens.)
+// changes, tokens×768 by 768×vocab. Both matrices are row-major, so the vocabulary is the leading
+// dimension of the weights and of the logits.
 //
 // `vocab` counts the needed columns, and columns are stored and computed up to the next multiple of
 // `pad_to`. Problems with the same vocab have the same useful work, so the ratio of their rates is
-// the gain. Unlike the square products of the family `alignment`, this one includes useless work on
-// purpose.
+// the gain.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/types.cuh"
@@ -44,8 +41,8 @@ using Variant = Family::Variant;
 //
 // cublasGemmEx in bf16 with fp32 accumulation, at the stored shape. With an odd number of columns,
 // every second row is not aligned to 4 bytes, and the library uses kernels with narrow loads and
-// without the newest tensor-core instructions. With pad_to = 64 it need not use them. The cost is
-// the work and the memory of the padding.
+// without the newest tensor-core instructions. With pad_to = 64 it can use faster kernels. The cost
+// is the work and the memory of the padding.
 
 // Useful work is vocab columns; the padding is loaded, computed and stored as well.
 Work work(const Problem& p) {

@@ -2,11 +2,10 @@
 // can prove about it.
 //
 // The question: what does a branch cost if all lanes of each warp take the same side? If a
-// condition may differ by lane, the compiler must make the lanes reconverge: BSSY before the branch
-// records the reconvergence point, and BSYNC waits there for lanes on the other side. The compiler
-// cannot know the contents of memory, so it emits both even if all lanes of a warp agree. A
-// condition that is provably uniform in the warp (from blockIdx, a vote or one lane) needs neither:
-// the branch is a jump.
+// condition may differ by lane, the compiler makes the lanes reconverge: BSSY before the branch
+// records the reconvergence point, and BSYNC waits there for lanes on the other side. A condition
+// that is provably uniform in the warp (from blockIdx, a vote or one lane) needs neither: the
+// branch is a jump.
 //
 // The branch is in a loop with short sides, so that two instructions are measurable. Each block of
 // 256 elements has a word of 32 bits, and bit k mod 32 selects the side in round k.
@@ -34,17 +33,17 @@ using Variant = Family::Variant;
 // ---- per_lane: a condition that each lane loads
 //
 // Each lane loads the word of its element. All lanes of a warp load the same word, but the compiler
-// cannot know this. The machine code therefore has BSSY before the branch and BSYNC after it in
-// each round, although no lane ever waits there. active_lanes_per_instruction is 32.
+// cannot know this. The machine code therefore has BSSY before the branch and BSYNC after it,
+// although no lane ever waits there. active_lanes_per_instruction is 32.
 // held: active_lanes_per_instruction = 32
 
 constexpr int kSide = 16;  // dependent multiply-adds per side
 constexpr int kStepA = 1;  // amount that each of them adds on side A
 constexpr int kStepB = 2;  // amount that each of them adds on side B
 
-// The sides are too long for the compiler to execute both and select. They are also too different
-// to execute one with selected operands: the added value is an addend on one side and a factor on
-// the other.
+// The sides are too long for the compiler to execute both and select. Their operands differ, so it
+// cannot execute one with selected operands: the added value is an addend on one side and a factor
+// on the other.
 __device__ __forceinline__ float one_side(bool takes_a, float v, float one) {
   if (takes_a) {
     v = add_in_steps<kSide>(v, one, kStepA * one);
@@ -136,8 +135,8 @@ Variant broadcast() {
 //
 // __any_sync before each branch combines the conditions of all lanes into one for the warp. The
 // compiler emits no BSSY and BSYNC, but one VOTE per round instead: warp_instructions increases
-// compared with broadcast. A vote is the solution if the condition is computed in every round. It
-// is correct only if all lanes agree, or if all lanes may take the side when one of them does.
+// compared with broadcast. A vote is necessary if every round computes the condition. It is correct
+// only if all lanes agree, or if all lanes may take the side when one of them does.
 
 __global__ void __launch_bounds__(kBlock)
     vote_kernel(std::int64_t n, int rounds, float one, const float* x, const std::uint32_t* sides,
@@ -163,8 +162,8 @@ Variant vote() {
 //
 // The address of the word depends only on blockIdx, so the word is uniform in the block. The
 // compiler emits the same branch as in broadcast, without a shuffle: warp_instructions and
-// branch_instructions decrease. Kernels whose kind of work depends only on the block get this at no
-// cost.
+// branch_instructions decrease. A kernel whose branch depends only on the block saves these
+// instructions at no cost.
 
 __global__ void __launch_bounds__(kBlock)
     by_block_kernel(std::int64_t n, int rounds, float one, const float* x,

@@ -1,17 +1,16 @@
 // wave_quantization: a matrix product that loses half its throughput when one row is added.
 //
 // The question: how does the number of tiles affect throughput if nothing else changes? A GPU with
-// S SMs computes S tiles at a time, a wave. If every tile takes the same time, a product takes the
-// number of waves times the time of a tile, even if the last wave has few tiles. Time therefore
-// increases in steps at sizes with S + 1, 2·S + 1, … tiles. With tiles of 256×128 and M = N this is
-// 2048 → 2049 on 132 SMs (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120); on 132 SMs the
-// time does not change at 1793.
+// S SMs computes S tiles at a time, a wave. If every tile takes the same time, time increases in
+// steps at sizes with S + 1, 2·S + 1, … tiles. With tiles of 256×128 and M = N this is 2048 → 2049
+// on 132 SMs (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120); on 132 SMs the time does not
+// change at 1793.
 //
-// Everything but the number of tiles is fixed. The tile is always 256×128 with one block per SM; a
-// library would choose different kernels for different sizes. Operands are stored in whole tiles,
-// with zeros as padding. Rows of B have a stride of `pitch` elements for any n, and rows of A a
-// stride of k rounded up to 32. C is stored in panels of 128 columns: in rows of `pitch` elements,
-// no tile would write the columns between n and the pitch.
+// The tile is always 256×128 with one block per SM; a library would choose different kernels for
+// different sizes. Operands are stored in whole tiles, with zeros as padding. Rows of B have a
+// stride of `pitch` elements for any n, and rows of A a stride of k rounded up to 32. C is stored
+// in panels of 128 columns, because in rows of `pitch` elements no tile would write the columns
+// between n and the pitch.
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/launch.cuh"
 #include "kernels/common/mma_pipeline.cuh"

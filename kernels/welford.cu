@@ -1,10 +1,9 @@
 // welford: mean of n numbers, and the sum of their squared deviations from it (M2).
 //
-// The question: what does an accurate M2 cost if the mean is known only at the end? Two passes load
-// the numbers twice. Welford's update (1962) keeps a running mean and the deviations from it,
-// without cancellation. Partial results (count, mean, M2) of any two parts merge into the result of
-// both (Chan, Golub and LeVeque 1983), so this is a reduction whose operation takes a dozen
-// instructions.
+// The question: what does an accurate M2 cost if the mean is known only at the end? Welford's
+// update (1962) keeps a running mean and the deviations from it. The results (count, mean, M2) of
+// any two parts of the array can be merged (Chan, Golub and LeVeque 1983), so this is a reduction
+// whose operation takes a dozen instructions.
 #include <cmath>
 #include <vector>
 
@@ -170,7 +169,7 @@ Variant two_passes() {
 // One pass sums x and x², and M2 = sum of x² - (sum of x)²/n: dram_read_bytes and
 // global_load_requests decrease to half. The cost is accuracy: if numbers have a mean of 100 times
 // their spread, 2·log2(100) = 13 of the 24 bits cancel in the difference. rms_error shows the
-// accuracy that remains.
+// remaining accuracy.
 
 struct Sums {
   float* of_blocks;          // per-block sums of x
@@ -222,8 +221,7 @@ __global__ void __launch_bounds__(kBlock, kPerSm)
   });
 }
 
-// The workspace has a counter in its first 16 bytes, and `arrays` arrays with a number per block
-// after it.
+// The workspace: a counter in the first 16 bytes, then `arrays` arrays with one number per block.
 constexpr std::int64_t kCounterBytes = 16;
 
 Variant counted(Variant v, int arrays) {
@@ -291,7 +289,7 @@ Variant sum_of_squares() {
 
 // ---- shifted: sums of deviations from the first number
 //
-// Each thread sums x - x[0] and its square instead of x and x². Any number of the array is usually
+// Each thread sums x - x[0] and its square instead of x and x². Most numbers of the array are
 // within a few times the spread of the mean, so as few digits cancel as if the mean were zero. The
 // cost is one subtraction per number: warp_instructions increases. dram_read_bytes is unchanged. If
 // the first number is an outlier, digits cancel as in sum_of_squares.
@@ -308,7 +306,7 @@ Variant shifted() {
 // product of its deviations from the old and the new mean to M2. No digits cancel, for any input.
 // The cost is a chain of dependent instructions with a division per number: warp_instructions is a
 // multiple of that of shifted. dram_read_bytes is unchanged. If loading takes longer than these
-// instructions, as it does for 4-byte numbers on an H200, the time is unchanged.
+// instructions, as for 4-byte numbers on an H200, the time is unchanged.
 
 __device__ __forceinline__ Moments block_moments(Moments own) {
   __shared__ Moments of_warps[kBlock / kWarp];
@@ -380,11 +378,10 @@ Variant per_number() {
 
 // ---- per_batch: two passes over 32 numbers in registers
 //
-// A thread loads 32 numbers and computes their mean and then their M2 from registers, as two_passes
-// does for the whole array. Then it merges the result with its previous one. This takes one
-// division per 32 numbers: warp_instructions decreases to a few per number. dram_read_bytes is
-// unchanged, because both passes use the same registers. A layer norm computes the variance of its
-// rows in this way.
+// A thread loads 32 numbers, computes their mean and then their M2 from registers, and merges the
+// result with its previous one. This takes one division per 32 numbers: warp_instructions decreases
+// to a few per number. dram_read_bytes is unchanged, because both passes use the same registers. A
+// layer norm computes the variance of its rows in this way.
 
 struct PerBatch {
   template <int kCount>

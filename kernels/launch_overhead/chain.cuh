@@ -1,6 +1,5 @@
-// The chain that all variants of launch_overhead compute. Two files include it: launch_overhead.cu
-// in the parent folder, and device_launched.cu, whose kernels launch kernels and need other
-// compiler flags.
+// The chain that all variants of launch_overhead compute, for launch_overhead.cu and
+// device_launched.cu, whose kernels launch kernels and need other compiler flags.
 #pragma once
 
 #include "kernels/common/family.cuh"

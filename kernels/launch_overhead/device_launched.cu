@@ -1,10 +1,9 @@
 // launch_overhead, continued: kernels that launch kernels (CUDA dynamic parallelism).
 //
 // The device runtime performs the launches: the calling thread writes the grid's shape and
-// arguments into a buffer in global memory, and the GPU's scheduler reads them from there. Such
-// code refers to functions of the device runtime. It is therefore compiled as relocatable device
-// code (-rdc) and device-linked separately, so that the code of all other kernels is unchanged
-// (../CMakeLists.txt).
+// arguments into a buffer in global memory, and the GPU's scheduler reads them from there. This
+// file is compiled as relocatable device code (-rdc) and device-linked separately, so that the code
+// of all other kernels is unchanged (../CMakeLists.txt).
 #include "kernels/launch_overhead/chain.cuh"
 
 namespace gpuexp::launch_overhead {
@@ -13,11 +12,11 @@ namespace gpuexp::launch_overhead {
 //
 // The host launches the first kernel, and one thread of each kernel launches the next one into its
 // grid's tail launch stream (cudaStreamTailLaunch). A tail launch starts when its grid has ended,
-// together with everything else that the grid launched, so it sees the stores of all blocks. No
-// grid waits for a child; in any other stream it would, and the chain would nest one level per
-// step. As with a graph, the host calls once, but each kernel decides at run time what comes next.
-// The cost is the device runtime's code, which one warp of each kernel executes, and a launch that
-// was not prepared in advance.
+// together with everything else that the grid launched, so it sees the stores of all blocks. In any
+// other stream, each grid would wait for its child, and the chain would nest one level per step. As
+// with a graph, the host calls once, but each kernel decides at run time what comes next. The cost
+// is the device runtime's code, which one warp of each kernel executes, and a launch that was not
+// prepared in advance.
 
 __global__ void __launch_bounds__(kBlock) tail_launched_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -45,10 +44,10 @@ Variant tail_launched() {
 // ---- device_stream: one thread launches all kernels
 //
 // A kernel of one thread launches all steps, one after the other, into its block's NULL stream,
-// which keeps them in order: a GPU thread does what the host does in streamed. It continues to
-// launch while kernels run. All launches may be pending at once, for which the device runtime has
-// room (2048, cudaLimitDevRuntimePendingLaunchCount). In the fire-and-forget stream
-// (cudaStreamFireAndForget), which keeps no order, the steps would run concurrently.
+// which keeps them in order. Like the host in streamed, the thread continues to launch while
+// kernels run. The device runtime has room for all launches to be pending at once (2048,
+// cudaLimitDevRuntimePendingLaunchCount). In the fire-and-forget stream (cudaStreamFireAndForget),
+// which keeps no order, the steps would run concurrently.
 
 __global__ void __launch_bounds__(kBlock) device_step_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;

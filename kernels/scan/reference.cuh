@@ -49,7 +49,7 @@ __host__ __device__ inline double depth(double i) {
   return i / kOfTile + kOfTrees;
 }
 
-// An element, and the magnitude that the error of the prefix sum up to it is proportional to.
+// Element i, and a magnitude proportional to the error bound of prefix sum i.
 template <class T>
 struct Term {
   const T* x;

@@ -1,5 +1,5 @@
 // The matrices of spmv: row lengths, columns and values of the nonzeros. Each is computed per row
-// or per nonzero, so any part of a matrix can be generated independently.
+// or per nonzero, so any range can be generated independently.
 #pragma once
 
 #include <algorithm>
@@ -161,8 +161,8 @@ struct Sizes {
   std::int64_t nonzeros;
 };
 
-/// Returns the sizes of the matrix; for a file, it reads only the header. A file that cannot be
-/// read gives the sizes of a 1×1 matrix; no variant receives such a file.
+/// Returns the sizes of the matrix; for a file, it reads only the header. For a file that cannot be
+/// read it returns 1×1; no variant receives such a file.
 inline Sizes sizes(const Problem& p) {
   if (p.matrix != Matrix::file) return {p.rows, p.rows, row_lengths(p).nonzeros()};
   const MatrixMarketHeader header = matrix_market_header(p.file);
@@ -275,7 +275,7 @@ struct OfPlace {
 };
 
 /// Fills `out` with f(place, nonzero) for each nonzero. On the host, a loop computes them in order
-/// and searches the place of only the first nonzero of each part.
+/// and searches for the row of only the first nonzero of each range.
 template <class T, class Function>
 Steps fill_nonzeros(T* out, const RowLengths& l, Function f) {
   return with_host_loop(fill_on_device(out, l.nonzeros(), OfPlace<Function>{l, f}),

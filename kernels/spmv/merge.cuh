@@ -56,9 +56,9 @@ __device__ __forceinline__ OpenSum joined(OpenSum before, OpenSum after) {
   return {before.ended | after.ended, after.ended != 0 ? after.sum : before.sum + after.sum};
 }
 
-// Scans the threads' open sums; all threads of the block must call it. Returns the sum that is open
-// before this thread's part. `all` is the sum that was open before the block's round, and becomes
-// the one that is open after it.
+// Scans the threads' open sums; all threads of the block must call it. Returns the open sum before
+// this thread's part. `all` is the open sum before the block's round on entry, and after the round
+// on return.
 __device__ __forceinline__ float open_before(OpenSum mine, float& all) {
   __shared__ OpenSum of_warps[kWarps];
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;

@@ -1,4 +1,4 @@
-// A part's product by persistent blocks. One warp of each block sends a tile's results to all GPUs
+// Product of a part by persistent blocks. One warp of each block sends a tile's results to all GPUs
 // while the other warps compute the next tile. Each block first computes the same number of whole
 // tiles. Pairs of blocks divide each of the remaining tiles along k, so that few results remain to
 // be sent after the last multiplication.
@@ -61,8 +61,8 @@ struct PacedPieces {
                                          : piece * blocks + blockIdx.x;
     return corner_of<PacedTiles>(grouped_tile<kGroupRows>(tile, rows, columns));
   }
-  /// Whether the piece has a separate staging area: the first half tile. The results of the last
-  /// whole tile then have as much time to leave as others. All other pieces use the shared area.
+  /// True for the first half tile, which has a separate staging area: the last whole tile then has
+  /// as much time to be sent as earlier tiles. All other pieces use the shared area.
   __device__ bool is_separate(unsigned piece) const { return piece == whole(); }
   /// Whether a later piece uses the same staging area.
   __device__ bool is_followed(unsigned piece) const {
@@ -95,11 +95,10 @@ struct PacedShared {
   __device__ T* place(bool separate) const { return separate ? staged_separately : staged; }
 };
 
-// Sends rows by one warp, a row per lane. The SMs can send more than a GPU's links accept. Stores
-// that must wait then delay the loads of the same SMs, as if both used one queue
-// (docs/lessons/tensor_parallel.md). The rows of a tile are therefore sent one by one, so that all
-// SMs together send less than the links accept. The last piece is sent without pauses. A block that
-// waits for its staging area has no loads to delay, so its rows are sent without pauses, too.
+// Sends rows by one warp, a row per lane. If all SMs together send more than the links accept,
+// waiting stores delay the loads of the same SMs (docs/lessons/tensor_parallel.md). Pauses between
+// the rows of a tile prevent this. The last piece, and rows for which the block waits, are sent
+// without pauses, because the block has no loads to delay.
 template <class AreaAwaited>
 __device__ inline void send_rows(const T* staged, const Corner& at, int staged_rows,
                                  const Operands& x, const Targets& targets, int cycles_per_row,
@@ -163,8 +162,7 @@ __device__ inline Operands half_along_k(Operands x) {
 }
 
 // Each block of the pair has sums of all rows over its half of k. It sends the sums of the other
-// block's rows from registers to that block's shared memory. It adds the sums that it receives to
-// its own.
+// block's rows from registers to that block's shared memory, and adds the received sums to its own.
 __device__ inline void add_partial_sums(PacedSums& sums, const PacedShared& shared, bool is_mine,
                                         unsigned parity) {
   char* const partial_sums = shared.ring + kSlabBytes;
@@ -279,7 +277,7 @@ inline int cycles_per_row(const Targets& targets, const DeviceSpec& device, std:
   return rate > 0 ? static_cast<int>(bytes / rate * device.sm_clock_max_mhz * kMega) : 0;
 }
 
-/// The pieces of a part of this size, without pauses.
+/// The pieces of a part of this size, without pauses between rows.
 inline PacedPieces pieces_of(std::int64_t rows, std::int64_t columns, const DeviceSpec& device) {
   PacedPieces pieces{};
   pieces.rows = static_cast<unsigned>(ceil_div(rows, PacedTiles::kBlockM));

@@ -31,7 +31,7 @@ inline Work whole_product(const Problem& p) {
   return gemm_work(p.m, p.n, p.k, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
 }
 
-/// The phase of a product that does a share of this work.
+/// The phase of a product that performs `share` of the work `w`.
 inline Phase product_phase(const Work& w, double share = 1) {
   Phase phase;
   phase.what = "product";
@@ -49,8 +49,8 @@ inline Phase move_phase(const char* what, LinkUse by, const Traffic& traffic) {
   return phase;
 }
 
-/// A kernel that waits for the other ranks, and then sums what is in their memory (loads) or in
-/// this GPU's own.
+/// A kernel that waits for the other ranks, and then sums partial sums in their memory (loads) or
+/// in this GPU's own memory.
 inline Phase sum_phase(const Problem& p, LinkUse by, const Traffic& traffic) {
   Phase phase = move_phase("sums", by, traffic);
   phase.signals = 1;

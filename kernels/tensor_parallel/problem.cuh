@@ -122,7 +122,7 @@ inline Traffic scattered(const Problem& p) {
           static_cast<double>(kBytes * (p.gpus - 1) * most(p, part))};
 }
 
-/// Minimum traffic of the split, if A and B are in place.
+/// Minimum traffic of the split if each rank has its parts of A and B.
 inline Traffic min_traffic(const Problem& p) {
   return p.split == Split::k ? scattered(p) + gathered(p) : gathered(p);
 }

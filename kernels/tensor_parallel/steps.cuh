@@ -64,7 +64,7 @@ inline Steps multiplied(const Problem& p, const Operands& x, T* c, int sm_count 
   return part_product(x.rows, x.columns, x.depth, x.a, x.a_pitch, x.b, x.b_pitch, c, p.n, sm_count);
 }
 
-/// Moves the rank's part of its C to the same position in the C of the others.
+/// Copies the rank's part of its C to the same position in the C of the other ranks.
 inline Move<T> to_peers(const Problem& p, const Data& d, const Part& part) {
   const std::int64_t place = place_of(p, part);
   Move<T> move{d.c.of[d.rank] + place, {}, part.rows.size(), part.columns.size(), p.n};
@@ -79,7 +79,7 @@ inline T* inbox(const Problem& p, const Data& d, int owner, int source) {
   return d.partial.of[owner] + source * slot_rows(p) * p.n;
 }
 
-/// Moves the rows of `owner` from a whole partial sum to its inbox.
+/// Copies the rows of `owner` from a whole partial sum to its inbox.
 inline Move<T> to_inbox(const Problem& p, const Data& d, const T* partial_sum, int owner) {
   const Range rows = even_part(p.m, p.gpus, owner);
   return {partial_sum + rows.first * p.n, {inbox(p, d, owner, d.rank)}, rows.size(), p.n, p.n};

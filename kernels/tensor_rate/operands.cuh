@@ -1,14 +1,14 @@
 // Operands of tensor_rate: integers whose products and sums are exact in the accumulator type, so
 // results can be compared bitwise. Slices 2 and 3 of A are slices 0 and 1 with the opposite sign,
 // and the slices of B repeat, so sums stay small. One element of each row of A differs by one, so
-// each sum drifts by one in every round of four steps. A missing or additional step changes the
+// each sum drifts by one in every round of four steps, and a missing or additional step changes the
 // result.
 //
-// The power that such operands use is representative. At the power limit of an H200, the rate of
+// The power that these operands use is representative: at the power limit of an H200, the rate of
 // wgmma with bf16 and fp16 operands is within 1 % of the rate with normally distributed operands.
 // This requires two properties. The steps of the incomplete round come first, so that no sum
-// returns to zero in every round (2 % faster in fp16). And the 13 lowest bits of tf32 operands,
-// which tensor cores move but do not multiply, are random as well.
+// returns to zero in every round (2 % faster in fp16). The 13 lowest bits of tf32 operands, which
+// tensor cores do not multiply, are random as well.
 #pragma once
 
 #include <cstring>

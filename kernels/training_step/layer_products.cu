@@ -1,5 +1,5 @@
 // The products of layers, for training_step and training_block. nvcc needs two thirds of either
-// family's compile time for them; in a file of their own, they are compiled only when they change.
+// family's compile time for them; in their own file, they are compiled only when they change.
 #include "kernels/common/training_family.cuh"
 
 namespace gpuexp::training {

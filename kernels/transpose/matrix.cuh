@@ -1,4 +1,4 @@
-// The matrices of transpose: their contents, and the plain reference.
+// Inputs and plain reference of transpose.
 #pragma once
 
 #include "kernels/common/reference.cuh"
@@ -17,8 +17,8 @@ struct Data {
   void* copied;  // rows × columns, the output of `copy`
 };
 
-// Kernel argument. T is an unsigned integer as wide as the elements, so that kernels copy elements
-// without arithmetic and a NaN keeps its payload.
+// Kernel argument. T is an unsigned integer as wide as the elements: copies of integers keep the
+// payload of a NaN.
 template <class T>
 struct Matrix {
   const T* in;
@@ -47,9 +47,8 @@ auto of_matrix(const Problem& p, const void* in, void* out, Make make) {
 template <class Matrix>
 using WordOf = std::remove_pointer_t<decltype(Matrix::out)>;
 
-// Random bits, except all ones, which fill memory that no kernel has written. 16-bit elements are
-// numbers, infinities and NaNs. 32-bit elements are normal numbers, which the arithmetic of cuBLAS
-// keeps unchanged.
+// Random bits, except all ones, which fill memory that no kernel has written. 16-bit elements may
+// be infinities and NaNs. 32-bit elements are normal numbers, which cuBLAS keeps unchanged.
 template <class T>
 struct Bits {
   std::uint64_t seed;
