@@ -178,7 +178,6 @@ Variant stream_alone() {
 // working set between two passes. DRAM serves these lines again: dram_read_bytes increases over
 // stream_alone. Only a part of the set is evicted, on an H200 a larger part of larger sets.
 
-/// Runs `other` in a second stream, concurrently with `first`.
 Steps concurrently(Steps first, Steps other) {
   for (Step& step : other.all())
     step.stream = 1;
@@ -302,7 +301,6 @@ Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-/// Checksum of the elements that a thread reads.
 struct Reference {
   const float* in;
   std::int64_t n;

@@ -41,7 +41,6 @@ ExpectedChangesOf<Problem> time(Direction direction, double factor) {
           {"warp_instructions", Direction::unchanged}};
 }
 
-/// Returns a variant that launches `kernel` once per step.
 Variant chain_variant(std::string id, std::string compare_to, StepKernel kernel) {
   Variant v = chain_variant(std::move(id), std::move(compare_to));
   v.launch = [kernel](const Problem& p, const Data& d, const LaunchContext& x) {
@@ -195,7 +194,6 @@ __global__ void __launch_bounds__(kBlock) grid_barrier_kernel(Chain chain, unsig
   }
 }
 
-/// At most one block per SM, and fewer if n is small.
 Shape resident_shape(const Problem& p, const DeviceSpec& device) {
   Shape s = step_shape(p);
   s.grid.x = std::min<std::int64_t>(s.grid.x, device.sm_count);

@@ -172,7 +172,6 @@ struct Trajectory {
   int lost_updates;
 };
 
-// The reference's steps of weight i.
 __host__ __device__ Trajectory follow(const Problem& p, Keep keep, std::int64_t i, double first,
                                       double gradient);
 
@@ -212,14 +211,12 @@ Measurement measure(const Progress<W, G>& progress, const LaunchContext& x) {
 
 // ---- how the variants are launched
 
-// Work of one step, which loads or stores each array once.
 template <class Weight, class Gradient>
 Work step_work(const Problem& p) {
   return reads<Weight>(p.n) + reads<Gradient>(p.n) + writes<Weight>(p.n) +
          computes(Pipe::fp32, 2.0 * static_cast<double>(p.n));
 }
 
-// A variant that stores weights only in 16 bits.
 template <class Rounding, class T = typename Rounding::Type>
 Variant kept_in_16_bits(std::string id, std::string output, Keep keep, T* Data::*first,
                         T* Data::*gradient, T* Data::*weights) {

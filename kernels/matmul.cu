@@ -59,7 +59,7 @@ __global__ void naive_kernel(Problem p, const float* a, const float* b, float* c
 
 // ---- how the variants are launched
 
-// At most 65536 / 32 tiles along either side of C.
+// Extents of at most 65536 give at most 65536 / 32 tiles along each side of C.
 using Kernel = TiledKernel<Problem, const float*, const float*, float*>;
 
 // The minimum work; variants differ in how often they load the same bytes.

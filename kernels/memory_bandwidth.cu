@@ -321,7 +321,6 @@ __global__ void __launch_bounds__(kBulkBlock)
   wait_bulk_stores();
 }
 
-// One persistent block per SM.
 Shape bulk_shape(const Problem& p, const DeviceSpec& device) {
   const std::int64_t blocks =
       std::min<std::int64_t>(device.sm_count, ceil_div(chunks(p), kBulkWarps));

@@ -70,7 +70,6 @@ __global__ void __launch_bounds__(kBlock) scalar_kernel(std::int64_t n, const T*
   if (i < n) y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
 }
 
-// Buffers of a storage type.
 template <class T>
 using Member = T* Data::*;
 template <class T>

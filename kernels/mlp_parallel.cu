@@ -74,7 +74,7 @@ Range units_of(const Problem& p, int rank) {
   return even_part(p.hidden, p.gpus, rank);
 }
 
-/// Hidden units of some tokens: gelu of X times columns of W1, stored to a matrix of this pitch.
+/// Hidden units of `tokens`: gelu(X·W1) for columns `units`, stored at `to` with this pitch.
 Steps hidden_units(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
                    Range units, T* to, std::int64_t pitch, int sm_count = 0) {
   return part_product(tokens.size(), units.size(), p.width, d.x.of[d.rank] + tokens.first * p.width,
@@ -91,8 +91,7 @@ Steps gathered(const Problem& p, int rank, const Ranks<T>& matrices, std::int64_
   return copied(move);
 }
 
-/// Y of some tokens. Each rank sums its part from the partial sums of all ranks and stores it to
-/// all.
+/// Y of `tokens`: each rank sums its part of all ranks' partial sums and stores it to all ranks.
 Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range tokens,
              std::int64_t most_blocks) {
   const auto part = [&](int r) { return even_part(tokens.size(), p.gpus, r); };
@@ -107,7 +106,7 @@ Steps summed(const Problem& p, const Data& d, const LaunchContext& x, Range toke
                                           {p.tokens, p.width, 1});
 }
 
-/// The rank's partial sum of Y for some tokens. The workspace holds its hidden units.
+/// The rank's partial sum of Y for `tokens`; its hidden units are in the workspace.
 Steps partial_sum(const Problem& p, const Data& d, const LaunchContext& x, Range tokens, T* to,
                   int sm_count = 0) {
   const Range units = units_of(p, d.rank);

@@ -102,7 +102,6 @@ Variant two_pass() {
                  });
 }
 
-// Restricts the variant to LayerNorm.
 Variant of_layernorm(Variant v) {
   v.unsupported = [other = v.unsupported](const Problem& p,
                                           const DeviceSpec& device) -> std::optional<std::string> {

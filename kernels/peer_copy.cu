@@ -38,7 +38,6 @@ struct Data {
 using Family = FamilyOf<Problem, Data>;
 using Variant = Family::Variant;
 
-// The parts that one launch copies.
 struct Parts {
   const std::uint32_t* from[kMaxRanks];
   std::uint32_t* to[kMaxRanks];
@@ -66,7 +65,7 @@ __host__ __device__ inline std::int64_t part_begin(const Problem& p, int rank) {
   return rank == p.gpus ? p.n : p.n / kWords * rank / p.gpus * kWords;
 }
 
-/// The rank from which rank `to` receives; -1: it receives nothing.
+/// The rank from which rank `to` receives, or -1 if `to` receives nothing.
 __host__ __device__ inline int sender(Pattern pattern, int to, int gpus) {
   if (pattern == Pattern::one_way) return to == 0 ? 1 : -1;
   return (to + 1) % gpus;
@@ -96,7 +95,7 @@ std::vector<Move> moves(const Problem& p) {
   return all;
 }
 
-/// The copies to a rank or, if `pushed`, from it, starting with the next rank as in moves().
+/// The copies to a rank or, if `pushed`, from the rank, starting with the next rank as in moves().
 std::vector<Move> moves_of(const Problem& p, int rank, bool pushed) {
   std::vector<Move> own;
   for (const Move& move : moves(p)) {
@@ -142,7 +141,8 @@ Work work(const Problem& p) {
     in = std::max(in, to);
     out = std::max(out, from);
   }
-  // Device memory of the busiest GPU, which reads what it sends and writes what it receives.
+  // Device memory traffic of the busiest GPU, which reads what it sends and writes what it
+  // receives.
   Work w = streaming_work<std::uint32_t>(p.pattern == Pattern::one_way ? 0 : p.n, p.n);
   w.from_peers = in;
   w.to_peers = out;
@@ -181,7 +181,6 @@ Variant variant(std::string id, std::string compare_to, LinkUse by,
   return v;
 }
 
-/// Expected change of the time at large sizes.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor, is_large}};
 }

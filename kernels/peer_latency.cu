@@ -95,7 +95,6 @@ auto waits(int Phase::*kind) {
   };
 }
 
-/// Expected change of the time of long chains.
 ExpectedChangesOf<Problem> time(Direction direction, double factor) {
   return {{std::string(kTimeColumn), direction, factor,
            [](const Problem& p) { return p.steps >= 256; }}};

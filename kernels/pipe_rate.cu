@@ -97,7 +97,6 @@ __global__ void __launch_bounds__(kBlock)
 template <class T>
 constexpr int kLanes = static_cast<int>(sizeof(typename Register<T>::Type) / sizeof(T));
 
-// Calls f with a value of the chains' type.
 template <class Function>
 auto with_type(const Problem& p, Function f) {
   switch (p.pipe) {

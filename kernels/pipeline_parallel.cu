@@ -110,7 +110,6 @@ __global__ void __launch_bounds__(32) begin_kernel(RankPeers peers) {
   end_epoch(peers, epoch);
 }
 
-/// A stage of a rank, and a micro-batch.
 struct Place {
   int stage;
   int batch;
@@ -175,7 +174,6 @@ int missing_batches(const Problem& p, int batches) {
   return std::max(0, p.gpus - batches);
 }
 
-/// Builds the steps of one rank's launch.
 class Schedule {
  public:
   Schedule(const Problem& p, const Data& d, const LaunchContext& x, const Way& way)
@@ -238,8 +236,7 @@ class Schedule {
     return place.stage * room(elements(p_)) + batch_of(p_, place.batch).first * p_.width;
   }
   T* inbox(int rank, const Place& place) const { return d_.inbox.of[rank] + first_of(place); }
-  /// Where a stage's last layer stores. If a copy follows, the data stays there until it has been
-  /// copied.
+  /// Destination of a stage's last layer. If a copy follows, the data stay there until then.
   T* target(const Place& place) const {
     if (is_last(place)) return d_.y.of[d_.rank] + batch_of(p_, place.batch).first * p_.width;
     return way_.is_stored ? inbox(next(), next_place(place)) : workspace_ + first_of(place);
@@ -297,8 +294,8 @@ Phase layer_phase(const Problem& p, std::int64_t tokens, const DeviceSpec& devic
   return phase;
 }
 
-/// The phases of the last GPU. Its first micro-batch passes through all other GPUs before.
-/// Afterwards the GPU does not wait, if there are at least as many micro-batches as GPUs.
+/// The phases of the last GPU. Its first micro-batch first passes through all other GPUs.
+/// Afterwards the GPU waits only if there are fewer micro-batches than GPUs.
 std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const Way& way) {
   Problem p = given;
   p.batches = batches_of(p, way);
@@ -321,7 +318,7 @@ std::vector<Phase> phases(const Problem& given, const DeviceSpec& device, const 
     receive(true);
   }
   for (int of_gpu = 0; of_gpu < way.stages; ++of_gpu) {
-    // With fewer micro-batches than GPUs, it waits as long as a stage takes for the missing ones.
+    // With fewer micro-batches than GPUs, the GPU waits one stage time per missing micro-batch.
     for (int i = 0; of_gpu > 0 && i < missing_batches(p, p.batches); ++i)
       stage(layers);
     for (int batch = 0; batch < p.batches; ++batch) {

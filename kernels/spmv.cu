@@ -62,7 +62,6 @@ Csr csr(const Problem& p, const Data& d, float* Data::*y = &Data::y) {
           static_cast<std::int32_t>(s.nonzeros)};
 }
 
-// Blocks that compute `tile` rows each.
 Shape blocks_of_rows(const Problem& p, std::int64_t tile) {
   return shape_of_tiles(sizes(p).rows, tile, kBlock);
 }
@@ -319,7 +318,6 @@ Variant csr_warp_per_row() {
 // rows are shorter than the mean and leave lanes idle, and the longest row gets no more lanes than
 // other rows.
 
-// A kernel and the number of lanes that it assigns to a row.
 struct RowLanes {
   void (*kernel)(Csr);
   int lanes;

@@ -32,7 +32,6 @@ using Variant = Family::Variant;
 constexpr int kBlock = 256;
 constexpr unsigned kWay = 5;
 
-/// Executes `cost` dependent FMAs per element.
 __global__ void __launch_bounds__(kBlock)
     compute_kernel(const float* x, float* y, std::int64_t n, int cost) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
@@ -65,7 +64,6 @@ std::vector<Chunk> chunks_of(const Problem& p, std::int64_t chunks, const Launch
   return cut;
 }
 
-/// Assigns the step to a stream.
 Step in_stream(Steps steps, std::int64_t stream) {
   Step step = steps.all().front();
   step.stream = static_cast<int>(stream);

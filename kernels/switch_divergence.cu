@@ -38,7 +38,6 @@ constexpr unsigned kLane = 1;
 
 constexpr int kBlock = 256;
 
-/// Returns case `way` of x, by a switch.
 __device__ float take(unsigned way, float x, int cost);
 
 __global__ void __launch_bounds__(kBlock)

@@ -91,7 +91,6 @@ Steps own_product(const Problem& p, const Operands& x, const Targets& targets) {
                                   : own_product_of<4>(p, x, targets);
 }
 
-/// The phase of own_product.
 Phase own_product_phase(const Problem& p) {
   Phase phase = product_phase(work(p));
   phase.tensor_path = TensorPath::mma_sync;
@@ -134,7 +133,6 @@ Variant variant(std::string id, std::string compare_to) {
   return v;
 }
 
-/// A variant whose product is computed by cuBLAS.
 Variant with_cublas(std::string id, std::string compare_to) {
   Variant v = variant(std::move(id), std::move(compare_to));
   v.is_vendor = true;

@@ -196,8 +196,8 @@ struct Network : StepNetwork<T, Problem, Data> {
     return layer == 0 ? static_cast<const T*>(d.x) : of(d.stream, outer(p), layer - 1);
   }
   T* dx(int layer) const { return of(d.dx, outer(p), layer - 1); }
-  // All layers share one array for values that backward recomputes; recomputed values have one per
-  // layer.
+  // With recomputation, the forward pass stores the values of all layers in the same place;
+  // recomputed values have a place per layer.
   T* h(int layer, bool again = true) const {
     return of(way.recomputes ? d.h_recomputed : d.h, inner(p), way.recomputes && !again ? 0 : layer);
   }

@@ -97,7 +97,7 @@ auto copy_kernel_for(const Problem& p) {
 // Problems in which DRAM serves every launch, regardless of the caches' contents.
 constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 
-// Expected changes of a warp's requests with wider loads; DRAM moves the same bytes.
+// Expected changes of a warp's requests with wider loads; DRAM transfers the same bytes.
 ExpectedChangesOf<Problem> wider_loads() {
   return {{"global_load_sectors_per_request", Direction::increases, 1.8, beyond_caches},
           {"global_load_requests", Direction::decreases, 1.8, beyond_caches},

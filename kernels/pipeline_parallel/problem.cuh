@@ -170,7 +170,6 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference and its tolerance
 
-/// Expected Y of one rank.
 struct Expected {
   const float* exact;  // null: this rank receives no result
   const float* error;

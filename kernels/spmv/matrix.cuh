@@ -264,7 +264,6 @@ struct EllValues {
   }
 };
 
-// Evaluates f(place, nonzero) for a nonzero.
 template <class Function>
 struct OfPlace {
   RowLengths lengths;

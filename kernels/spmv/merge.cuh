@@ -82,7 +82,8 @@ __device__ __forceinline__ float open_before(OpenSum mine, float& all) {
   return before.sum;
 }
 
-// The row that is unfinished at the end of a block's share, and the block's partial sum of it.
+// The row that is unfinished at the end of a block's share, and the block's partial sum of this
+// row.
 struct Carry {
   std::int32_t row;
   float sum;

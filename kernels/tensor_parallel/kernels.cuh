@@ -7,8 +7,8 @@ namespace gpuexp::tensor_parallel {
 
 constexpr int kBlock = 512;
 
-/// A rectangle of a matrix and its copies in matrices of the same pitch. Addresses are of the first
-/// unit.
+/// A rectangle of a matrix and its copies in matrices of the same pitch. `from` and `to` are the
+/// addresses of the first unit.
 struct Sent {
   const void* from;
   Ranks<void> to;
@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(kBlock) send_kernel(Sent sent) {
   }
 }
 
-/// Matrices to which a product is stored; addresses are of its first element. Each row goes to all
-/// of them or, if `by_rows`, only to the one whose range of rows contains it.
+/// Matrices to which a product is stored; addresses are of its first element. Each row is stored to
+/// all matrices or, if `by_rows`, only to the matrix whose range of rows contains it.
 struct Targets {
   Ranks<T> c;
   int count;

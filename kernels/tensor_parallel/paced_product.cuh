@@ -97,8 +97,8 @@ struct PacedShared {
 
 // Sends rows by one warp, a row per lane. If all SMs together send more than the links accept,
 // waiting stores delay the loads of the same SMs (docs/lessons/tensor_parallel.md). Pauses between
-// the rows of a tile prevent this. The last piece, and rows for which the block waits, are sent
-// without pauses, because the block has no loads to delay.
+// the rows of a tile prevent this. The last piece, and rows whose staging area the block waits for,
+// are sent without pauses, because the block has no loads to delay.
 template <class AreaAwaited>
 __device__ inline void send_rows(const T* staged, const Corner& at, int staged_rows,
                                  const Operands& x, const Targets& targets, int cycles_per_row,

@@ -26,7 +26,6 @@ inline Work work(const Problem& p) {
   return work_with(p, min_traffic(p));
 }
 
-/// The work of one GPU that computes the whole product.
 inline Work whole_product(const Problem& p) {
   return gemm_work(p.m, p.n, p.k, DataType::bf16, DataType::bf16, Pipe::tensor_bf16_fp32);
 }

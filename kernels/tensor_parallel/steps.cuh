@@ -33,7 +33,7 @@ inline Steps summed(const Problem& p, const Data& d, const LaunchContext& x, con
 
 // ---- steps of a problem
 
-/// Operands of one rank's product, by their first elements.
+/// Operands of one rank's product; a and b are the addresses of the first elements.
 struct Operands {
   const T* a;
   const T* b;
@@ -74,7 +74,7 @@ inline Move<T> to_peers(const Problem& p, const Data& d, const Part& part) {
   return move;
 }
 
-/// Where rank `owner` stores the partial sum of its rows from rank `source`.
+/// Address at which rank `owner` receives the partial sum of its rows from rank `source`.
 inline T* inbox(const Problem& p, const Data& d, int owner, int source) {
   return d.partial.of[owner] + source * slot_rows(p) * p.n;
 }
@@ -181,7 +181,7 @@ inline double copy_ratio(const Problem& p, const DeviceSpec& device) {
 }
 
 /// Chunks of rows. The last chunk is one wave of 128×256 tiles, the size of the library's large
-/// tiles. Each chunk before has as many waves as can be copied while the next one is multiplied.
+/// tiles. Each earlier chunk has as many waves as can be copied while the next chunk is multiplied.
 inline std::vector<Part> chunks_of(const Problem& p, const Part& part, const DeviceSpec& device) {
   constexpr std::int64_t kTileRows = 128;
   constexpr std::int64_t kTileColumns = 256;

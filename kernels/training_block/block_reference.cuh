@@ -14,7 +14,6 @@ Steps reference(const Problem& p, const Data& d, const std::vector<ReferenceView
 Tolerance norm_tolerance_of(const Problem& p);
 /// Tolerance of the means and of 1/deviation.
 Tolerance statistics_tolerance(const Problem& p);
-/// Tolerance of attention's output.
 Tolerance attention_tolerance(const Problem& p);
 Tolerance log_sum_tolerance(const Problem& p);
 /// Tolerance of dq, dk or dv.
