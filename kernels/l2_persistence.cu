@@ -38,8 +38,8 @@ using Variant = Family::Variant;
 
 // ---- hot_alone: the working set without a second kernel
 //
-// The kernel reads its working set several times and has the GPU to itself. L2 serves all passes
-// over a set that fits in it.
+// The kernel reads its working set several times, with no other kernel on the GPU. L2 serves all
+// passes over a set that fits in it.
 
 /// Eviction priority of the lines of a load in L2 (PTX ISA, createpolicy).
 enum class Eviction { normal, first, last };
@@ -138,8 +138,8 @@ Variant hot_alone() {
 
 // ---- stream_alone: the streaming kernel by itself
 //
-// A kernel loads its data once and has the GPU to itself. DRAM limits its time, which is a lower
-// bound for all variants below. If L2 holds the set of hot_alone, dram_read_bytes increases.
+// A kernel loads its data once, with no other kernel on the GPU. Its time, which DRAM limits, is a
+// lower bound for all variants below. If L2 holds the set of hot_alone, dram_read_bytes increases.
 
 constexpr std::int64_t kMiB = 1 << 20;
 
@@ -205,8 +205,7 @@ Variant side_by_side() {
 // A part of L2 is set aside for persisting accesses. The working set is the access-policy window: a
 // share `hit_ratio` of its accesses persist, and the others count as streaming accesses, whose
 // lines are evicted first. If the window fits in the set-aside part, L2 serves all passes after the
-// first: dram_read_bytes decreases. A larger window evicts its own lines. The cost is less L2 for
-// all other accesses.
+// first: dram_read_bytes decreases. The cost is less L2 for all other accesses.
 
 bool is_kept(const Problem& p) {
   return is_evicted(p) && p.hit_ratio == 1 && p.set_aside_mib << 20 >= p.hot_bytes();
@@ -272,7 +271,7 @@ Variant evict_last() {
 // ---- evict_last_set_aside: evict-last loads with a set-aside part of L2
 //
 // The loads are the same as in evict_last, with a part of L2 set aside: dram_read_bytes decreases.
-// This has the effect of a window, as a property of the kernel's loads instead of its launch.
+// The loads have the effect of a window without a launch attribute.
 
 Variant evict_last_set_aside() {
   Variant v = keeping("evict_last_set_aside", "evict_last");

@@ -126,8 +126,8 @@ Variant shuffle() {
 // Each of lanes 0 to 15 stores its value in a word of shared memory once this word is empty, and
 // one of lanes 16 to 31 loads it once the word is full. Both lanes spin until then. The value
 // itself is the flag, and both sides access it only with atomic operations, so no other access must
-// be ordered. The hardware must let both sides make progress. The cost is spinning:
-// shared_atomic_wavefronts and warp_instructions increase compared with shuffle.
+// be ordered. The cost is spinning: shared_atomic_wavefronts and warp_instructions increase
+// compared with shuffle.
 
 constexpr unsigned kEmpty = ~0u;  // bits of a NaN, which no value has
 

@@ -118,9 +118,9 @@ bool differs_much(const Problem& p) {
 
 // ---- equal: the same number of trips for all lanes
 //
-// Every element makes the mean number of trips, so no lane waits for another one. The total work is
-// the same in all variants. A chain of dependent multiply-adds issues every 4th cycle. The 16 warps
-// of a scheduler hide this latency, so issue slots are the limit.
+// Every element makes the mean number of trips, so no lane waits for another one. A chain of
+// dependent multiply-adds issues every 4th cycle. The 16 warps of a scheduler hide this latency, so
+// issue slots are the limit.
 
 Variant equal() {
   Variant v = of_kernel("equal", "", loop_kernel, kBlock, &Data::trips_equal, &Data::y_equal,
@@ -149,9 +149,9 @@ Variant random() {
 // ---- until_block_done: loop until the whole block is done
 //
 // Before each trip, the block votes on whether any of its threads has work left (__syncthreads_or),
-// as in loops whose threads exchange data. Warps without work stay in the loop for the vote. Each
-// trip of the longest of 256 elements costs every warp a vote, so warp_instructions increases, and
-// between trips all warps wait for the slowest one.
+// as in loops whose threads exchange data. Each trip of the longest of 256 elements costs every
+// warp a vote, so warp_instructions increases, and between trips all warps wait for the slowest
+// one.
 
 __global__ void __launch_bounds__(kBlock)
     block_loop_kernel(std::int64_t n, float one, const float* x, const int* trips, float* y) {
@@ -180,9 +180,8 @@ Variant until_block_done() {
 //
 // The numbers of trips are sorted, and each 32 consecutive ones form a warp, so a warp issues about
 // the mean of its lanes: warp_instructions decreases and active_lanes_per_instruction increases.
-// The warps are in random order, as if bins were filled concurrently, so blocks contain warps of
-// all lengths. The cost is the sort, which is not timed. The numbers of trips must be known before
-// the loop.
+// The warps are in random order, so blocks contain warps of all lengths. The cost is the sort,
+// which is not timed, and the numbers of trips must be known before the loop.
 
 Variant binned() {
   Variant v = of_kernel("binned", "random", loop_kernel, kBlock, &Data::trips_binned,

@@ -254,9 +254,8 @@ Variant l2() {
 // ---- dram: dependent loads that miss L2
 //
 // The loads are the same as in l2, but each one misses: no line repeats, and in mode cold no line
-// is in L2. In other modes the result depends on the lines that L2 keeps from the previous launch.
-// Latency × bandwidth is the number of bytes that must be in flight to use the full bandwidth of
-// DRAM. dram_read_bytes is 2 × 32 = 64 per step if L2 fetches two sectors per miss.
+// is in L2. Latency × bandwidth is the number of bytes that must be in flight to use the full
+// bandwidth of DRAM. dram_read_bytes is 2 × 32 = 64 per step if L2 fetches two sectors per miss.
 
 Variant dram() {
   Variant v = chain("dram", "l2", "last", chase_kernel<LoadCg>, kWarp)
@@ -271,8 +270,8 @@ Variant dram() {
 // Each step of l2's chase becomes an atomic addition of zero, which returns the next address:
 // global_load_requests decreases. A ticket, a lock or the head of a queue has this latency. Only
 // one lane executes the steps, because L2 would process 32 additions to one word one after another.
-// L2 executes the addition in the line's home partition. The difference from l2 is the time of the
-// addition and, if L2 has two partitions, of the way to the far one.
+// The difference from l2 is the time of the addition and, if L2 has two partitions, of the way to
+// the far one.
 
 Variant atomic_l2() {
   Variant v = chain("atomic_l2", "l2", "last", chase_kernel<AddZero>, 1)
@@ -324,10 +323,9 @@ std::optional<std::string> too_many_sms(const DeviceSpec& device) {
 // ---- l2_all_sms: L2 latency with all SMs loading
 //
 // One warp on each SM executes the chase of l2. All warps use one chain, because the SMs share L2,
-// but they start far apart, so that few requests are for the same line at the same time. One load
-// in flight per SM uses little of L2's bandwidth. Two effects add to the latency of l2: contention
-// in the network, and the longer distance of the SM whose chase ends last. l2_sectors increases in
-// proportion to the number of SMs.
+// but they start far apart, so that few requests are for the same line at the same time. Two
+// effects add to the latency of l2: contention in the network, and the longer distance of the SM
+// whose chase ends last. l2_sectors increases in proportion to the number of SMs.
 
 Variant l2_all_sms() {
   Variant v = on_all_sms("l2_all_sms", "l2").expecting({{"l2_sectors", Direction::increases, 2}});

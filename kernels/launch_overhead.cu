@@ -19,8 +19,7 @@ namespace gpuexp::launch_overhead {
 // ---- streamed: one launch per step
 //
 // The host launches each step into one stream and waits at the end. Host and GPU work at the same
-// time, so a chain takes, per launch, the time of the slower one. A single kernel takes the time of
-// a call, the latency to the GPU, its execution and the latency back.
+// time, so a chain takes, per launch, the time of the slower one.
 
 /// Different values of `Place` make separate kernels.
 template <int Place = 0>
@@ -78,9 +77,8 @@ Variant waited() {
 // ---- queued: all launches queued before the first starts
 //
 // The launches are the same as in streamed, but the GPU starts only when all of them are in its
-// queue, and events measure the time. This is the GPU's cost of consecutive kernels, independent of
-// the host's speed. A queue holds about a thousand launches; with more, host and GPU would wait for
-// each other.
+// queue, and events measure the time. This is the GPU's cost of consecutive kernels. A queue holds
+// about a thousand launches; with more, host and GPU would wait for each other.
 
 constexpr std::int64_t kMaxQueued = 500;
 
@@ -168,8 +166,8 @@ Variant graph() {
 // ---- updated_graph: CUDA graph with updated arguments
 //
 // The host sets the arguments of each kernel of the graph again before the launch
-// (cudaGraphExecKernelNodeSetParams), as in a program whose buffers change. This costs one call per
-// kernel, which is cheaper than a launch.
+// (cudaGraphExecKernelNodeSetParams). This costs one call per kernel, which is cheaper than a
+// launch.
 
 Variant updated_graph() {
   Variant v = chain_variant("updated_graph", "graph", step_kernel<>)
@@ -271,7 +269,7 @@ Variant work_queue() {
 // ---- first_launch: the first launch of a process
 //
 // Each sample is the first launch of a new process: the driver loads the kernel's code into the
-// GPU. Later launches find the code there.
+// GPU.
 
 Variant first_launch() {
   Variant v = chain_variant("first_launch", "streamed", step_kernel<1>);

@@ -199,8 +199,8 @@ Variant block_1x256x1() {
 // ---- block_32x4x2: a three-dimensional block
 //
 // The block has rows of 32 threads in two planes. A warp still processes 32 contiguous elements of
-// one row, so its requests are unchanged. Stencil kernels use such shapes. In an array with one
-// plane, the warps of the second plane are outside.
+// one row, so its requests are unchanged. In an array with one plane, the warps of the second plane
+// are outside.
 
 Variant block_32x4x2() {
   return in_blocks(
@@ -320,8 +320,8 @@ Variant busy_33() {
 //
 // The grid of block_256x1x1 has twice as many blocks in x, like a grid sized for the largest
 // possible problem. Threads of the excess blocks exit at their first branch and access no memory.
-// The GPU starts these blocks like any other. If starting blocks is the limit, each costs as much
-// time as a block with work.
+// The GPU starts these blocks like any other. If starting blocks is the limit, an excess block
+// costs as much time as another block.
 // held: blocks = 2 × block_256x1x1
 
 Variant twice_the_blocks() {
@@ -428,7 +428,7 @@ Variant flat_32() {
 // All threads use the same divisors. The host computes a factor and a shift for each divisor, as
 // libraries do for tensor indices (T. Granlund, P. Montgomery, "Division by invariant integers
 // using multiplication", PLDI 1994). A division becomes a multiplication, an addition and a shift:
-// warp_instructions decreases again. The factors and shifts are arguments of the kernel.
+// warp_instructions decreases again.
 
 /// Divides numbers below 2^31 by a constant divisor.
 struct Divisor {
@@ -472,8 +472,7 @@ Variant flat_multiply() {
 //
 // The grid has as many blocks as fit on all SMs, and each thread advances by the number of threads
 // in the grid. The GPU no longer starts one block per 1 KB of the array, and a thread executes the
-// code before its loop once: warp_instructions decreases. The grid depends on the GPU and not on
-// the problem. Each thread still has one load in flight.
+// code before its loop once: warp_instructions decreases. Each thread still has one load in flight.
 
 __global__ void __launch_bounds__(kBlock) grid_stride_kernel(Rows r, const float* in, float* out) {
   const unsigned stride = gridDim.x * kBlock;

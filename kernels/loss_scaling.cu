@@ -179,8 +179,7 @@ Variant store_once(std::string id, std::string output, T* Data::*out, FloatForma
 // ---- fp16_unscaled
 //
 // Each gradient is rounded to fp16 without a scale. Below 2^-14 it loses one bit per power of two.
-// Below 2^-25 it becomes zero, so its weight is no longer updated. The exponents above the largest
-// gradient's exponent are unused.
+// Below 2^-25 it becomes zero, so its weight is no longer updated.
 
 Variant fp16_unscaled() {
   return store_once<__half>("fp16_unscaled", "unscaled", &Data::unscaled, kFp16,
@@ -246,10 +245,10 @@ __global__ void update_scale_kernel(Search* search) {
 //
 // The launch searches the scale. It grows from 2^16 by powers of two until an infinity is stored,
 // and shrinks until none is stored, so the largest gradient ends just below fp16's maximum and the
-// fewest gradients are lost. The check and the update run on the device, so the host never waits.
-// Each try costs a pass over the gradients; in training, it costs a step. The host does not know
-// when the search has ended, so a launch contains the kernels of the longest search. Kernels after
-// the end return at once, but their launches are most of the measured time.
+// fewest gradients are lost. The check and the update run on the device. Each try costs a pass over
+// the gradients; in training, it costs a step. The host does not know when the search has ended, so
+// a launch contains the kernels of the longest search. Kernels after the end return at once, but
+// their launches are most of the measured time.
 
 Variant fp16_dynamic_scale() {
   Variant v(

@@ -256,8 +256,7 @@ constexpr auto beyond_caches = at_least(&Problem::n, 1 << 26);
 // ---- bf16_only
 //
 // bf16 costs the same bytes and time as fp16, with 8 significant bits instead of 11: updates must
-// be 8 times larger to have an effect, and all updates under 2^-9 of the weight are lost. Weights
-// do not need the larger range of bf16.
+// be 8 times larger to have an effect, and all updates under 2^-9 of the weight are lost.
 
 Variant bf16_only() {
   return kept_in_16_bits<ToNearest<__nv_bfloat16>>(
@@ -271,8 +270,8 @@ Variant bf16_only() {
 // The kernel rounds up or down at random, with probabilities in proportion to nearness. Most
 // updates still change nothing, some change a whole spacing, and on average each update counts in
 // full: progress_pct returns to 100. The cost is a random error, rms_error_pct, which decreases
-// with the root of the number of steps. The bytes are the same, and generating the random bits uses
-// issue slots that DRAM leaves free.
+// with the root of the number of steps. Generating the random bits uses issue slots that DRAM
+// leaves free.
 
 Variant bf16_stochastic() {
   Variant v =
@@ -289,8 +288,7 @@ Variant bf16_stochastic() {
 //
 // Weights are stored in fp32, and each step rounds a copy to fp16 for the network: updates down to
 // 2^-25 of the weight count. It reads 4 + 2 and writes 4 + 2 bytes per weight, and fp16_only reads
-// 2 + 2 and writes 2: 12 / 6 = 2 times the bytes. DRAM is the limit, but the step is a small part
-// of training.
+// 2 + 2 and writes 2: 12 / 6 = 2 times the bytes.
 // held: dram_read_bytes = 3/2 × fp16_only; dram_write_bytes = 3 × fp16_only within 5 %
 
 Variant fp32_master() {

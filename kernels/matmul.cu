@@ -95,8 +95,8 @@ Variant naive() {
 //
 // threadIdx.x runs along columns instead of rows: a warp reads 128 contiguous bytes of B (4
 // sectors) and one element of A (1 sector), so global_load_sectors_per_request falls to 2.5, and
-// the warp uses every byte it loads. It costs nothing. Each thread still loads two operands for
-// every fused multiply-add, so the L1 cache is the limit.
+// the warp uses every byte it loads. Each thread still loads two operands for every fused
+// multiply-add, so the L1 cache is the limit.
 // held: global_load_sectors_per_request = 2.5 at k=64
 
 __global__ void coalesced_kernel(Problem p, const float* a, const float* b, float* c) {
@@ -164,8 +164,8 @@ Variant smem_tile() {
 //
 // Each thread computes eight elements of a column of C and keeps the element of B that they share
 // in a register. It needs nine operands from shared memory for eight multiply-adds, and smem_tile
-// 16, so shared_load_wavefronts and warp_instructions decrease. Eight independent accumulators hide
-// the latency of the multiply-add. The cost is registers: seven more accumulators per thread.
+// 16, so shared_load_wavefronts and warp_instructions decrease. The cost is registers: seven more
+// accumulators per thread.
 
 constexpr int kColumnTile = 64;
 constexpr int kColumnK = 8;
@@ -281,8 +281,7 @@ Variant coarsen_2d() {
 // Each lane copies 16 bytes at a time. The block stores A transposed in shared memory, so a
 // thread's rows are contiguous, and four 128-bit shared loads replace sixteen of 32 bits; global
 // loads decrease by the same factor. warp_instructions decreases. It costs alignment: if 4 does not
-// divide k and n, narrower global loads remain (load_width_bits). The warps still wait for each
-// slice's global loads between barriers.
+// divide k and n, narrower global loads remain (load_width_bits).
 
 // The tile of coarsen_2d, with the lanes of a warp as two rows of 16.
 struct VectorizedChoice {

@@ -46,7 +46,7 @@ using Variant = Family::Variant;
 
 // ---- wmma: one warp per 16×16 tile of C, fragments from global memory
 //
-// nvcuda::wmma is the C++ interface of the tensor cores. One warp sums one 16×16 tile of C from
+// One warp sums one 16×16 tile of C with nvcuda::wmma, the C++ interface of the tensor cores, from
 // fragments that it loads directly from global memory. Every 4096 multiply-adds load 1 KiB through
 // L1 (16-bit types) and wait for it, so the tensor cores idle. load_matrix_sync loads whole
 // fragments, so m and n must be multiples of 16, and k of 16 (tf32: 8). l1tex__throughput is high,
@@ -360,12 +360,12 @@ Variant mma_sync() {
 // ---- mma_cp_async: a pipeline of tiles
 //
 // cp.async copies to shared memory without using registers, and each copy has the time of three
-// tiles to complete. This hides L2's latency with any number of warps. The freed registers hold the
-// next step's fragments and the sums of a 128×256 tile per block, which loads (1/128 + 1/256) /
-// (1/128 + 1/128) = 3/4 of the bytes from L2. Blocks are assigned to C in groups of 16 rows of
-// tiles, so that concurrent blocks share loads. It costs the SM's registers: one block of 8 warps
-// per SM, whose store of C does not overlap with products. sm__pipe_tensor_cycles_active approaches
-// the rate that mma.sync can reach, and dram__bytes_read decreases.
+// tiles to complete. The freed registers hold the next step's fragments and the sums of a 128×256
+// tile per block, which loads (1/128 + 1/256) / (1/128 + 1/128) = 3/4 of the bytes from L2. Blocks
+// are assigned to C in groups of 16 rows of tiles, so that concurrent blocks share loads. It costs
+// the SM's registers: one block of 8 warps per SM, whose store of C does not overlap with products.
+// sm__pipe_tensor_cycles_active approaches the rate that mma.sync can reach, and dram__bytes_read
+// decreases.
 
 // 4-byte copies need registers for addresses: warps and blocks compute half as many elements of C.
 template <int kUnitBytes>
@@ -402,10 +402,9 @@ Variant mma_cp_async() {
 
 // ---- cublas
 //
-// cublasGemmEx computes with the same types of inputs, sums and output, and with the kernel that
-// its heuristics choose. On Hopper this kernel issues wgmma on tiles that the tensor memory
-// accelerator copies. wgmma reads A and B from shared memory once per four warps and reaches a rate
-// that mma.sync cannot reach.
+// cublasGemmEx computes with the same types, and with the kernel that its heuristics choose. On
+// Hopper this kernel issues wgmma on tiles that the tensor memory accelerator copies. wgmma reads A
+// and B from shared memory once per four warps and reaches a rate that mma.sync cannot reach.
 
 Variant cublas_gemm() {
   return cublas_variant<Variant>("mma_cp_async", work, [](const Problem& p, const Data& d) {

@@ -176,8 +176,8 @@ Steps launch_move(const Problem& p, const Move& move) {
 //
 // Each thread issues one 16-byte store and no load, so DRAM never turns its bus around for reads.
 // Whole lines are overwritten, so L2 loads none of them first: dram_read_bytes decreases. When the
-// kernel ends, L2 still holds stores that it has not written to DRAM yet, up to its capacity. The
-// kernel saturates the write bandwidth of DRAM or of L2.
+// kernel ends, L2 may still hold stores, up to its capacity. The kernel saturates the write
+// bandwidth of DRAM or of L2.
 
 Variant write() {
   Variant v = moving<Moves::writes>("write", "read",
@@ -368,8 +368,8 @@ Variant copy_bulk() {
 
 // ---- memcpy: cudaMemcpyAsync
 //
-// The host calls cudaMemcpyAsync from device to device, once per pass. Every program can use this
-// copy, the reference for the other copies. The driver chooses the kernel.
+// The host calls cudaMemcpyAsync from device to device, once per pass. The driver chooses the
+// kernel. This copy is the reference for the other copies.
 
 Variant vendor_memcpy() {
   Variant v = moving<Moves::copies>("memcpy", "copy");

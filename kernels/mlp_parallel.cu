@@ -310,8 +310,7 @@ Variant columns_then_rows_nccl() {
 //
 // The tokens are divided into chunks, since their results are independent. Few blocks sum one chunk
 // in another stream, on SMs that cuBLAS leaves free, while the other SMs multiply the next chunk.
-// The sum of the last chunk does not overlap. Chunks that are too short leave tensor cores idle at
-// the end of each product.
+// The sum of the last chunk does not overlap.
 
 /// Tokens per chunk: whole waves of 128×256 tiles of Y, for four chunks if there are enough waves.
 std::int64_t chunk_tokens(const Problem& p, const DeviceSpec& device) {

@@ -190,9 +190,9 @@ Variant welford() {
 //
 // One pass sums deviations from the row's first element and their squares. If that element is
 // within some deviations of the mean, as most elements are, the sums do not cancel; if it is an
-// outlier, they lose digits, as in sums. The kernel needs no division per element. Accesses of 16
-// bytes divide global_load_requests by four (bf16: by eight), for the weights as well. Here and
-// below, rows that are not multiples of 16 bytes are accessed element by element.
+// outlier, they lose digits, as in sums. Accesses of 16 bytes divide global_load_requests by four
+// (bf16: by eight), for the weights as well. Here and below, rows that are not multiples of 16
+// bytes are accessed element by element.
 
 template <Norm kNorm, int kW, class T>
 __global__ void __launch_bounds__(kBlock) vectors_kernel(RowMatrix<T> m, NormWeights<T> w) {
@@ -228,10 +228,9 @@ Variant vectors() {
 // ---- registers: the row is read once
 //
 // The threads of a block hold the row as fp32 in registers, up to 32 elements each. They compute
-// the mean, then the deviations from it, without a second load of the row. The kernel moves the
-// same bytes as a copy. It loads the row and its weights once, so global_load_sectors falls by a
-// quarter (RMSNorm: by a third). It costs registers, and the row's threads wait for each other a
-// second time.
+// the mean, then the deviations from it, without a second load of the row. It loads the row and its
+// weights once, so global_load_sectors falls by a quarter (RMSNorm: by a third). It costs
+// registers, and the row's threads wait for each other a second time.
 
 template <Norm kNorm, class Group, class Waits, class T, int kW, int kElements>
 __global__ void __launch_bounds__(kMaxRowThreads)
@@ -278,7 +277,7 @@ Variant registers() {
 // The threads hold the row in registers and sum deviations from its first element, as in vectors.
 // They wait for each other once instead of twice, and shared memory has one access of 8 bytes
 // instead of two (shared_store_wavefronts). All threads load the first element, and digits are lost
-// if it is an outlier. An RMSNorm has only one reduction in any case.
+// if it is an outlier.
 
 Variant one_wait() {
   return of_layernorm(
@@ -311,12 +310,12 @@ Variant warp_registers() {
 
 // ---- persistent: persistent blocks that keep the weights in registers
 //
-// Only resident blocks are launched, and each iterates over rows. A thread has the same columns in
-// each row, so it loads their weights once: global_load_sectors decreases to a third (RMSNorm:
-// half). A thread also loads the first element of each LayerNorm row. With two vectors it issues 2
-// + 1 = 3 loads per row instead of 2 × 3 = 6, so global_load_requests decreases to half. Each block
-// loads its next row while it reduces the current one. The cost is registers for both rows and the
-// weights, and on an H200 only short rows are faster than with registers.
+// Only as many blocks as can be resident are launched, and each iterates over rows. A thread has
+// the same columns in each row, so it loads their weights once: global_load_sectors decreases to a
+// third (RMSNorm: half). A thread also loads the first element of each LayerNorm row. With two
+// vectors it issues 2 + 1 = 3 loads per row instead of 2 × 3 = 6, so global_load_requests decreases
+// to half. Each block loads its next row while it reduces the current one. The cost is registers
+// for both rows and the weights, and on an H200 only short rows are faster than with registers.
 // held: global_load_sectors = 1/3 × registers within 7 % at norm=layernorm
 // held: global_load_sectors = 1/2 × registers within 7 % at norm=rmsnorm
 // held: global_load_requests = 1/2 × registers within 3 % at norm=layernorm

@@ -71,10 +71,9 @@ __device__ TwoSums row_means(const Group& group, TwoSums own, int columns) {
 // ---- element_atomics: one atomic addition per element
 //
 // Each block holds the x and dy of a row in registers and computes dx from them. Each thread then
-// adds its elements' terms to the column sums in L2 with atomics. Each operand is read once, after
-// a memset of the sums. L2 executes two atomic additions per element (RMSNorm: one), and its rate
-// of atomics is far below the rate at which DRAM delivers elements. Sums differ in their last bits
-// between launches.
+// adds its elements' terms to the column sums in L2 with atomics. L2 executes two atomic additions
+// per element (RMSNorm: one), and its rate of atomics is far below the rate at which DRAM delivers
+// elements. Sums differ in their last bits between launches.
 
 template <Norm kNorm, bool kAdds, class T, int kW, int kElements>
 __global__ void __launch_bounds__(kMaxRowThreads)

@@ -167,7 +167,7 @@ Variant copy_ilp1() {
 // Each thread issues two loads before it stores the first value. The same number of warps has twice
 // the bytes in flight, so fewer warps achieve the bandwidth that copy_ilp1 achieves with all of
 // them. The cost is one register per load. Each request still has 128 bytes: global_load_requests
-// is unchanged. The loop's own instructions now serve two elements, so warp_instructions decreases.
+// is unchanged. warp_instructions decreases.
 // held: metric.bytes_in_flight_per_sm = 2 × copy_ilp1
 
 Variant copy_ilp2() {
@@ -223,7 +223,7 @@ Variant copy_quarter_warps() {
 // Each multiply-add needs the previous result, so a warp issues at most once in four cycles. Four
 // warps per scheduler could fill its issue slots, and fewer fill at most 1/4 = 0.25 of them per
 // warp. The measured issue_active_pct is lower: when a block ends, its warps' issue slots stay
-// empty until the next block has loaded its elements. More resident blocks hide these gaps.
+// empty until the next block has loaded its elements.
 
 // Each thread has kChains chains of one element each. The loop overhead per multiply-add is the
 // same for every kChains.
@@ -308,8 +308,8 @@ Variant fma_ilp2() {
 //
 // Each thread has four independent chains, as many multiply-adds as issue in the latency of one.
 // With one warp per scheduler issue_active_pct increases again. That warp, one of the 64 / 4 = 16
-// that a scheduler holds, could fill the issue slots. They stay empty only while one block ends and
-// the next one starts. fma_instructions is unchanged. The cost is a register per chain.
+// that a scheduler holds, could fill the issue slots. fma_instructions is unchanged. The cost is a
+// register per chain.
 
 Variant fma_ilp4() {
   return fma<4>("fma_ilp4", "fma_ilp2", Warps::all,

@@ -76,8 +76,7 @@ Variant write_strided() {
 // The kernel also stores the zeros: `stride` times the bytes, in complete sectors that DRAM writes
 // without a read. Up to stride 8 both variants write the same sectors, so the saving is the reads:
 // dram_read_bytes decreases to the bytes of the values. The cost is more store instructions and a
-// copy through shared memory. Beyond stride 8 the kernel writes sectors that the values do not
-// need.
+// copy through shared memory.
 
 // Values pass through shared memory (4 KB), so that a warp stores 32 consecutive words at a time.
 __global__ void __launch_bounds__(kBlock) write_whole_sectors_kernel(Problem p, Data d) {

@@ -47,7 +47,7 @@ struct Parts {
 // ---- loads: a word per lane
 //
 // Each lane loads a word from the other GPU's memory and stores it to its own. A warp requests 128
-// bytes and waits for the round trip over the link. Occupancy limits the number of waiting warps.
+// bytes and waits for the round trip over the link.
 
 constexpr int kBlock = 256;
 

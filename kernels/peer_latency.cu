@@ -163,8 +163,7 @@ Variant atomics() {
 //
 // The two GPUs alternate: each polls for a number in its own memory, and stores the next number to
 // the other GPU's memory. A step is one transfer over the link, and the time until the other GPU
-// has loaded the number. The time per step decreases, because no GPU waits for an answer. A
-// ping-pong is two steps.
+// has loaded the number. The time per step decreases, because no GPU waits for an answer.
 
 struct Turns {
   std::uint32_t* own;

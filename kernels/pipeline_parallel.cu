@@ -412,9 +412,8 @@ Variant whole_batch() {
 // ---- micro_batches: GPUs that work at the same time
 //
 // A GPU passes on each micro-batch when it has finished it, and continues with the next one. A copy
-// engine transfers the result in another stream. A kernel after the copy sets a flag that the next
-// GPU polls before it starts. A GPU waits only until the first micro-batch arrives, so the time
-// decreases.
+// engine transfers the result in another stream, and a kernel after the copy sets a flag that the
+// next GPU polls. A GPU waits only until the first micro-batch arrives, so the time decreases.
 
 Variant micro_batches() {
   Variant v = variant("micro_batches", "whole_batch", {});

@@ -234,7 +234,7 @@ bool beyond_caches(const Problem& p) {
 //
 // The forward kernel reads x and writes all three results; the backward kernel reads these and dy:
 // 4 and 5 passes. Values between two operations stay in registers, so there are fewer reads forward
-// and fewer writes backward. The stored results and their memory are the same as in ops.
+// and fewer writes backward.
 
 template <Math math>
 struct ForwardStored : Pass<1, 3> {  // x; to s1, s2 and y
@@ -292,9 +292,9 @@ Variant stored_two() {
 // ---- recomputed: all results recomputed from x
 //
 // The forward kernel writes only y, and the backward kernel recomputes all three results from x: 2
-// and 3 passes, 5 instead of 8 (stored_two) or 9 (stored). Only x is kept, and x exists in any
-// case. It costs two exponentials and two reciprocals per element more than stored_two:
-// xu_instructions increases. In fp32, these instructions fit into the time of the bytes.
+// and 3 passes, 5 instead of 8 (stored_two) or 9 (stored). Only x is kept. It costs two
+// exponentials and two reciprocals per element more than stored_two: xu_instructions increases. In
+// fp32, these instructions fit into the time of the bytes.
 
 template <Math math>
 struct BackwardRecomputed : Pass<2, 1> {  // dy and x

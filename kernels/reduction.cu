@@ -21,8 +21,7 @@ using number_sums::Variant;
 // A block stores 256 elements to shared memory and sums pairs, then pairs of pairs, in eight steps.
 // At stride s, each thread whose index is a multiple of 2s adds the element s places further. The
 // active lanes are spread over all warps: in the fifth step each warp still has one active lane,
-// and all eight warps execute every step. Further launches sum the per-block partial sums in the
-// same way.
+// and all eight warps execute every step.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) divergent_kernel(Terms<T> x, float* sums) {
@@ -155,7 +154,7 @@ Variant sequential() {
 // In sequential, threads that add nothing in the first step only load an element. Here each thread
 // loads two elements and adds them before it stores to shared memory. This halves the blocks, and
 // with them trees and barriers: warp_instructions decreases to nearly half, and
-// shared_load_wavefronts decreases. A thread has two loads in flight. dram_read_bytes is unchanged.
+// shared_load_wavefronts decreases. dram_read_bytes is unchanged.
 // held: blocks = 1/2 × sequential; warp_instructions = 1/2 × sequential within 10 % at n=4194304
 
 template <class T>
@@ -255,10 +254,10 @@ Variant fully_unrolled() {
 
 // ---- several_per_thread: grid-stride loop over resident blocks
 //
-// Only resident blocks are launched. Each thread sums elements in a register, in a grid-stride loop
-// with four loads in flight. Each block then reduces its threads' sums in one tree, regardless of
-// n: warp_instructions and shared_load_wavefronts decrease to a fraction. Two kernels are enough.
-// dram_read_bytes is unchanged.
+// Only as many blocks as can be resident are launched. Each thread sums elements in a register, in
+// a grid-stride loop with four loads in flight. Each block then reduces its threads' sums in one
+// tree, regardless of n: warp_instructions and shared_load_wavefronts decrease to a fraction. Two
+// kernels are enough. dram_read_bytes is unchanged.
 // held: barriers_per_block = 3 at n=4194304
 
 constexpr int kBlocksPerSm = 8;  // 8 × 256 = 2048 threads, the maximum of an SM
@@ -294,8 +293,7 @@ Variant several_per_thread() {
 // The lanes of a warp sum their values in five __shfl_down_sync steps. Each warp stores one word to
 // shared memory, and thread 0 sums these words: shared_load_wavefronts and shared_store_wavefronts
 // decrease. A block passes one barrier instead of three (after its stores, and after the steps of
-// 128 and 64 threads). For large n the time is unchanged, because each resident block sums its
-// threads' values only once. dram_read_bytes is unchanged.
+// 128 and 64 threads). dram_read_bytes is unchanged.
 // held: barriers_per_block = 1 at n=4194304
 
 template <class T>

@@ -24,8 +24,7 @@ struct Data {
 // ---- add_then_norm: two kernels
 //
 // One kernel writes the sum and the other reads it, from DRAM if it is larger than L2: three reads
-// and two writes of a matrix. The second kernel holds each row in the registers of a block, as
-// normalization/registers does.
+// and two writes of a matrix.
 
 // If kAdds is set, the kernel adds the residual to x and stores the sum; otherwise m.x is the sum.
 template <Norm kNorm, bool kAdds, class T, int kW, int kElements>
@@ -123,7 +122,7 @@ Variant add_then_norm() {
 // One kernel reads both operands, rounds their sum to the stored type and keeps it in registers for
 // the norm. One of three reads disappears (dram_read_bytes falls by a third), and one of two
 // launches. Results are bitwise identical to the results of two kernels. It costs registers while a
-// thread holds both operands; the two reductions for the norm need only the sum.
+// thread holds both operands.
 
 Variant fused() {
   return variant("fused", "add_then_norm",

@@ -29,10 +29,10 @@ constexpr int kBlock = kScanBlock;
 // ---- hillis_steele: Hillis-Steele scan in shared memory
 //
 // A block scans 256 elements, one per thread. In eight steps each thread adds the value of the
-// thread 1, 2, 4, … before it. The steps alternate between two arrays in shared memory, and all
-// warps execute all steps. Further launches scan the per-block sums in the same way, and a last
-// kernel adds them to the elements of later blocks. Two kernels therefore load and store the array,
-// and dram_read_bytes is twice that of a copy. global_load_requests increases.
+// thread 1, 2, 4, … before it. All warps execute all steps. Further launches scan the per-block
+// sums in the same way, and a last kernel adds them to the elements of later blocks. Two kernels
+// therefore load and store the array, and dram_read_bytes is twice that of a copy.
+// global_load_requests increases.
 // held: dram_read_bytes = 2 × copy within 3 %
 // held: barriers_per_block = 9 at n=1048576
 
@@ -238,7 +238,7 @@ Variant blelloch_padded() {
 // A warp scans its 32 elements in registers, with five __shfl_up_sync. Eight words of shared
 // memory, one per warp, pass the sums of the warps to the later warps. Barriers decrease from nine
 // to one, and shared_load_wavefronts, shared_store_wavefronts and warp_instructions decrease.
-// dram_read_bytes is unchanged, so only the work within the SM decreases.
+// dram_read_bytes is unchanged.
 // held: barriers_per_block = 1 at n=1048576
 
 template <class T>
@@ -347,8 +347,7 @@ Variant three_pass() {
 // to that tile's end, adds the sum of its own tile and publishes the result. Each element is loaded
 // once and stored once: dram_read_bytes decreases to half, and dram_write_bytes is unchanged. The
 // cost is a chain of all tiles: each step passes a word from one SM through L2 to another. This
-// takes longer than memory needs to deliver many tiles, so the chain determines the time. A memset
-// clears the tile states before each launch.
+// takes longer than memory needs to deliver many tiles, so the chain determines the time.
 
 // One tile per block. A block looks back at 32·kWords tiles at once, or at one tile if kWords is 0.
 template <int kHeld, int kWords, class T>

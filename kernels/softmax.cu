@@ -18,7 +18,7 @@ constexpr int kBlock = 256;
 //
 // A block per row sums e^x, and reads the row again to divide by the sum. It takes one pass less
 // than three_pass, but fails for large scores: e^89 is infinite in fp32, and infinite sums produce
-// zeros and NaNs. Problems whose sums may overflow are skipped.
+// zeros and NaNs.
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) naive_kernel(RowMatrix<T> m) {
@@ -57,8 +57,8 @@ Variant variant(std::string id, std::string compare_to, ExpectedChangesOf<Proble
 
 // ---- copy: the lower bound
 //
-// The kernel copies the same bytes in order, with one 16-byte load and store per thread. It
-// computes nothing, so its time is a lower bound on a softmax's time.
+// The kernel copies the same bytes, with one 16-byte load and store per thread. Its time is a lower
+// bound on a softmax's time.
 
 Variant copy() {
   return copy_variant<Problem>(&Data::x, &Data::copied, work);
@@ -245,10 +245,9 @@ Variant registers() {
 //
 // Aligned 16-byte vectors cover the row; the first and the last one may contain elements of
 // neighbouring rows. Threads load these two vectors element by element and set elements outside the
-// row to minus infinity. x and y have the same alignment, so results need no shift. In rows that
-// are not multiples of 16 bytes, global_load_requests decreases, for long rows by up to the vector
-// width. The bounds checks of each vector occupy registers, so a thread holds 16 elements. Two
-// threads of a row access elements one by one.
+// row to minus infinity. In rows that are not multiples of 16 bytes, global_load_requests
+// decreases, for long rows by up to the vector width. The bounds checks of each vector occupy
+// registers, so a thread holds 16 elements. Two threads of a row access elements one by one.
 
 template <class Group, class Waits, int kElements, Edges kEdges, class M>
 Steps launch_held(const M& m, const Shape& shape) {
@@ -285,7 +284,7 @@ Variant peeled() {
 // Each thread computes exponentials relative to its own maximum, and the threads of a row reduce
 // pairs of maximum and sum: they wait for each other once instead of twice, and shared memory has
 // one access of 8 bytes instead of two (shared_store_wavefronts). Each reduction step costs two
-// exponentials, and each thread rescales its elements by one factor at the end.
+// exponentials.
 
 struct OneReduction {
   template <class Group, class Part>
@@ -440,10 +439,10 @@ Variant cluster_shared() {
 // ---- stored_registers: the row in registers in its stored type
 //
 // A register holds two bf16 or one fp32: 512 threads hold 64 KiB of a row, and two such blocks fit
-// on an SM. While one block waits for its row or for other blocks, the other computes. The blocks
-// of a cluster push their partial results to each other and do not wait until these stores are
-// complete, as they do at the barriers of cluster. The cost: each pass converts the elements to
-// fp32 again, and each element needs a second exponential.
+// on an SM. One block computes while the other waits. The blocks of a cluster push their partial
+// results to each other and do not wait until these stores are complete, as they do at the barriers
+// of cluster. The cost: each pass converts the elements to fp32 again, and each element needs a
+// second exponential.
 
 template <class Group, class T>
 __global__ void __launch_bounds__(kPartThreads, 2) stored_registers_kernel(RowMatrix<T> m) {

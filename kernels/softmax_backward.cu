@@ -184,9 +184,8 @@ Variant warp_registers() {
 // Two to eight blocks of 512 threads hold y and dy in registers in their stored type: four vectors
 // of each per thread, or eight if eight blocks are too few. The blocks push their sums to each
 // other's shared memory, so no block waits until its stores are complete. Rows of up to a MiB are
-// read once, independent of the caches: global_load_sectors is half of the sectors that vectors
-// loads, and dram_read_bytes decreases too. It costs registers, and all blocks of a cluster must
-// start at the same time.
+// read once: global_load_sectors is half of the sectors that vectors loads, and dram_read_bytes
+// decreases too. It costs registers, and all blocks of a cluster must start at the same time.
 
 // Computes the gradient from the y and dy that the group's threads hold, and stores it at `to`.
 template <int kSlot, class Group, class T, int kVectors>

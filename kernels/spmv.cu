@@ -14,8 +14,8 @@ namespace gpuexp::spmv {
 //
 // The coordinate format (COO) stores the row of each nonzero as well. Neighbouring lanes load
 // neighbouring nonzeros, in any rows, and add their products to y in global memory with atomic
-// additions, which L2 performs. Every thread has equal work. The cost is 4 more bytes per nonzero
-// and clearing y before each launch. L2 performs additions to the same row one after another.
+// additions, which L2 performs. The cost is 4 more bytes per nonzero and clearing y before each
+// launch. L2 performs additions to the same row one after another.
 
 __global__ void __launch_bounds__(kBlock) coo_kernel(Csr m, const std::int32_t* row_of) {
   const int i = blockIdx.x * kBlock + threadIdx.x;
@@ -236,9 +236,9 @@ Variant csr_thread_per_row() {
 //
 // ELLPACK stores the first nonzeros of all rows, then the second ones, and so on. A thread sums one
 // row, and neighbouring lanes load neighbouring words of values and columns:
-// global_load_sectors_per_request decreases. The loads of x are unchanged. The cost is padding: all
-// rows use as much memory as the longest one. If the padded arrays have more than four times as
-// many elements as nonzeros, as with a power law, the variant is skipped.
+// global_load_sectors_per_request decreases. The cost is padding: all rows use as much memory as
+// the longest one. If the padded arrays have more than four times as many elements as nonzeros, as
+// with a power law, the variant is skipped.
 
 __global__ void __launch_bounds__(kBlock)
     ell_kernel(Csr m, const std::int32_t* columns, const float* values, std::int32_t width,
@@ -279,10 +279,9 @@ Variant ell() {
 //
 // The lanes of a warp load neighbouring nonzeros of one row and sum their products with shuffles. A
 // request accesses few sectors: global_load_sectors_per_request decreases. Rows of different length
-// no longer share a warp: active_lanes_per_instruction increases with a power law. The hardware
-// balances long and short rows, because an SM starts another block when one has ended. The cost is
-// idle lanes in short rows: with 16 nonzeros 32 - 16 = 16 lanes have no nonzero, and five shuffle
-// steps follow one load.
+// no longer share a warp: active_lanes_per_instruction increases with a power law. The cost is idle
+// lanes in short rows: with 16 nonzeros 32 - 16 = 16 lanes have no nonzero, and five shuffle steps
+// follow one load.
 
 template <int kLanes>
 __global__ void __launch_bounds__(kBlock) lanes_kernel(Csr m) {
@@ -315,8 +314,7 @@ Variant csr_warp_per_row() {
 // The kernel assigns 2, 4, 8, 16 or 32 lanes to each row: the largest of these numbers that is at
 // most the mean number of nonzeros per row. With 16 nonzeros per row a warp sums two rows, and no
 // lane is idle if all rows are equally long: global_load_requests decreases. With a power law most
-// rows are shorter than the mean and leave lanes idle, and the longest row gets no more lanes than
-// other rows.
+// rows are shorter than the mean and leave lanes idle.
 
 struct RowLanes {
   void (*kernel)(Csr);
@@ -422,7 +420,7 @@ Variant csr_adaptive() {
 // of an unfinished row passes to the next thread through a scan, and to the next round in a
 // register. A second kernel adds it to the sum of the next block. The cost is the search, the scan,
 // and more instructions per nonzero. (Merrill and Garland, "Merge-based parallel sparse
-// matrix-vector multiplication", SC 2016.) The kernels are in spmv/merge.cuh.
+// matrix-vector multiplication", SC 2016.)
 
 // One block per block slot, or fewer if the list has fewer than kPart * kBlock elements per block.
 std::int64_t merge_blocks(const Problem& p, const DeviceSpec& device) {

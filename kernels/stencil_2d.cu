@@ -63,8 +63,7 @@ struct Plane {
 // Each thread computes one point and loads the point and all its neighbours: global_load_requests
 // and warp_instructions increase. Lanes are neighbours along x, so each load of a warp accesses one
 // or two lines. L1 serves all loads of a point but the first (l1_hit_pct). Most instructions
-// compute addresses and compare coordinates. A thread's loads are in flight together, but only one
-// of them goes to DRAM. dram_read_bytes is unchanged.
+// compute addresses and compare coordinates. dram_read_bytes is unchanged.
 
 constexpr int kLanes = 32;
 constexpr int kWarps = 8;
@@ -212,8 +211,8 @@ Variant smem_tile() {
 // that a sum needs along y in registers. Each step loads one of these points and shifts the others.
 // A point loaded along y serves all sums of the thread: global_load_requests decreases to nearly
 // 2·radius + 1 per point. Addresses are computed once, and fewer blocks start: warp_instructions
-// decreases. A thread waits for the loads of a step before the next one, so it has no more loads in
-// flight than in naive. dram_read_bytes is unchanged.
+// decreases. It costs loads in flight: a thread waits for the loads of a step before the next one.
+// dram_read_bytes is unchanged.
 
 constexpr int kColumn = 8;
 
@@ -400,8 +399,7 @@ Variant vectors() {
 //
 // Most blocks have all their points and halo points inside the array. Each block checks this once;
 // inner blocks then execute the same code without comparisons. warp_instructions decreases, and
-// global_load_requests is unchanged. The cost is a second copy of the code for the blocks at the
-// edges.
+// global_load_requests is unchanged. The cost is a second copy of the code.
 
 Variant inner_unchecked() {
   return with_vectors<true>("inner_unchecked", "vectors",

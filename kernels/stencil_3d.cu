@@ -169,9 +169,8 @@ Variant block_3d() {
 // and then the point below, without leaving registers. Each step loads one new point and four
 // neighbours, which L1 has: global_load_requests decreases to nearly five sevenths. l2_sectors
 // decreases, because only the first and the last plane of a block are shared with other blocks
-// along z. Addresses are computed once and incremented: warp_instructions decreases. The cost is
-// parallelism: there are 32 times fewer blocks, and each thread waits for the loads of a step
-// before the next one.
+// along z. warp_instructions decreases. The cost is parallelism: there are 32 times fewer blocks,
+// and each thread waits for the loads of a step before the next one.
 // held: global_load_requests = 5/7 × naive within 3 %; blocks = 1/32 × naive
 
 constexpr int kDepth = 32;
@@ -231,11 +230,10 @@ Variant stream_z() {
 // ---- stream_z_tile: the current plane in shared memory
 //
 // Each thread also stores its center to a tile in shared memory and loads the four neighbours in
-// the plane from there. Threads at the edges of the tile load the points next to it.
-// global_load_requests decreases to one per point plus the edges. The cost is one store and four
-// loads in shared memory per point (shared_load_wavefronts increases), and a barrier per plane. All
-// warps wait there for the slowest load of the block (stalled_barrier increases). Two alternating
-// tiles avoid a second barrier.
+// the plane from there. global_load_requests decreases to one per point plus the edges. The cost is
+// one store and four loads in shared memory per point (shared_load_wavefronts increases), and a
+// barrier per plane. All warps wait there for the slowest load of the block (stalled_barrier
+// increases).
 
 __global__ void __launch_bounds__(kThreads) stream_z_tile_kernel(Volume v) {
   __shared__ float tiles[2][kWarps + 2][kLanes + 2];
@@ -302,10 +300,10 @@ Variant stream_z_unrolled() {
 // ---- vectors: 16-byte accesses, four points per thread
 //
 // A thread iterates along z with four neighbouring points of a row and loads and stores them with
-// 16-byte accesses. One vector of the previous or next row serves four points. A thread gets the
-// neighbours left and right of its vector from the adjacent lanes with two shuffles; only the first
-// and the last lane of a warp load one. global_load_requests and warp_instructions decrease. If nx
-// is not a multiple of 4, accesses are narrower (access_width_bits).
+// 16-byte accesses. A thread gets the neighbours left and right of its vector from the adjacent
+// lanes with two shuffles; only the first and the last lane of a warp load one.
+// global_load_requests and warp_instructions decrease. If nx is not a multiple of 4, accesses are
+// narrower (access_width_bits).
 
 template <int kWidth>
 struct VectorWalk {

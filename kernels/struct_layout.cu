@@ -168,8 +168,8 @@ Variant aos_16b() {
 //
 // Each field has its own array, and neighbouring lanes load neighbouring elements: a request is
 // four full sectors (global_load_sectors_per_request). DRAM transfers only used fields, and
-// dram_read_bytes equals the useful bytes. The cost is one address stream per field. If a kernel
-// loads single records at random positions, each of the eight fields is in a different sector.
+// dram_read_bytes equals the useful bytes. The cost: if a kernel loads single records at random
+// positions, each of the eight fields is in a different sector.
 // held: global_load_sectors_per_request = 4
 
 struct Soa {

@@ -136,7 +136,7 @@ bool splits_warps(const Problem& p) {
 // Neighbouring lanes take neighbouring cases of the switch, and the lanes of a warp diverge. The
 // warp issues each case once, one after the other, with 32 / ways active lanes:
 // active_lanes_per_instruction decreases to this number. Each additional case adds the time of one
-// case; the launch, the loads and the stores take the same time as before.
+// case.
 Variant switch_in_warp() {
   return switched("switch_in_warp", kLane, &Data::y_in_warp, "y_in_warp")
       .against("switch_by_warp",

@@ -210,8 +210,7 @@ Variant copied_parts() {
 // computes its part in place in its own C. A copy engine then copies the part to the C of the other
 // GPUs: as one piece if it consists of whole rows, otherwise a piece of each row. The links are
 // idle during the product, and the tensor cores during the copies. If k is split, the rows of a
-// partial sum are copied to the GPU that sums them, and the sums to all. If each GPU keeps its
-// part, the copies of results are omitted.
+// partial sum are copied to the GPU that sums them, and the sums to all.
 
 Steps product_then_copies_steps(const Problem& p, const Data& d, const LaunchContext& x) {
   const Part part = part_of(p, d.rank);
@@ -309,11 +308,10 @@ Variant partial_sums() {
 // ---- chunks_copy_engine: copies overlapped with products
 //
 // The part is multiplied in chunks of rows. Each finished chunk is copied in another stream while
-// the next one is multiplied; copies need no SM. One stream of copies uses the whole link, and each
-// GPU starts with a different peer. The copies of the last chunk do not overlap, and SMs are idle
-// at the end of each product. The last chunk is therefore only as large as fills the SMs once, and
-// the others are as large as can be copied while the next one is multiplied. If k is split, a chunk
-// is the rows that one GPU sums. The GPU's own rows are last, as they are not sent.
+// the next one is multiplied; copies need no SM. The copies of the last chunk do not overlap, and
+// SMs are idle at the end of each product. The last chunk is therefore only as large as fills the
+// SMs once, and the others are as large as can be copied while the next one is multiplied. If k is
+// split, a chunk is the rows that one GPU sums, with the GPU's own rows last.
 
 Steps carried(const Problem& p, Carrier by, const Move<T>& move) {
   return by == Carrier::copy_engine ? copied(move) : stored(p, move, kStoringBlocks);
@@ -386,8 +384,7 @@ Variant chunks_stores() {
 //
 // A kernel of this family, product_kernel, replaces cuBLAS, so its code can be read and changed. It
 // multiplies by mma.sync, which does not reach the tensor cores' peak on Hopper, and the time
-// increases. A second kernel stores the part to the other GPUs or, if k is split, sums it. If k is
-// not split and each GPU keeps its part, the product is the only kernel.
+// increases. A second kernel stores the part to the other GPUs or, if k is split, sums it.
 
 Reason lacks_room(const Problem&, const DeviceSpec& device) {
   return lacks_shared_memory(device, Tiles<16>::kSharedBytes);
@@ -449,10 +446,10 @@ Variant one_kernel() {
 // ---- one_kernel_paced: persistent blocks with a warp that sends
 //
 // Persistent blocks compute the tiles, one block per SM, and a separate warp of each block sends
-// results. The results are staged in shared memory. Bulk copies send them to all GPUs while the
-// block multiplies its next tile, no faster than the links accept them: stores that wait for a link
-// delay the SM's loads. Only the transfer of the last results does not overlap. To keep these few,
-// two blocks share each of the last tiles: each sums a part of k, and they exchange sums through
+// results. Bulk copies send staged results from shared memory to all GPUs while the block
+// multiplies its next tile, no faster than the links accept them: stores that wait for a link delay
+// the SM's loads. Only the transfer of the last results does not overlap. To keep these few, two
+// blocks share each of the last tiles: each sums a part of k, and they exchange sums through
 // distributed shared memory.
 
 Variant one_kernel_paced() {

@@ -332,9 +332,9 @@ Variant mma_sync_k16() {
 //
 // Four warps start a product of m64n256 by 32 bytes and continue while the tensor cores load A and
 // B from shared memory: (64 + 256) · 32 bytes in 128 cycles, 80 of the 128 bytes that shared memory
-// delivers per cycle. The accumulators stay in registers. Three warpgroups per SM have two groups
-// of four products in flight each, so that the tensor cores do not wait. This saturates Hopper's
-// tensor cores (sm__pipe_tensor_cycles_active), unless the power limit lowers the clock.
+// delivers per cycle. Three warpgroups per SM have two groups of four products in flight each, so
+// that the tensor cores do not wait. This saturates Hopper's tensor cores
+// (sm__pipe_tensor_cycles_active), unless the power limit lowers the clock.
 
 template <class In>
 __global__ void __launch_bounds__(kWarpgroup, 3)

@@ -23,11 +23,11 @@ namespace gpuexp::training_block {
 
 // ---- separate: one kernel per operation
 //
-// Products apply their biases, as frameworks' linear layers do. Separate kernels execute LayerNorm,
-// the splitting and merging of heads, GELU, residual additions, their gradients and column sums.
-// Further kernels check the gradients for non-finite values, apply AdamW to each tensor, and in 16
-// bits copy its weights. Every variant computes attention in tiles, so its scores stay on the SM
-// (attention_backward measures the cost of storing them).
+// Products apply their biases. Separate kernels execute LayerNorm, the splitting and merging of
+// heads, GELU, residual additions, their gradients and column sums. Further kernels check the
+// gradients for non-finite values, apply AdamW to each tensor, and in 16 bits copy its weights.
+// Every variant computes attention in tiles, so its scores stay on the SM (attention_backward
+// measures the cost of storing them).
 
 // Each block holds a row in registers. If kComputes is set, the block computes mean and 1/deviation
 // and stores them for the backward pass; otherwise it loads the stored values.
@@ -319,8 +319,7 @@ Variant separate() {
 // operations need no passes. The products for Q, K, V and dO store their results in attention's
 // layout, and LayerNorm's gradient adds the residual's gradient: global_store_sectors decreases.
 // Products of gradients detect overflows themselves, and one AdamW kernel updates all weights:
-// kernels decreases, because launches take most of a small block's time. In both variants, a
-// separate kernel merges attention's heads into rows.
+// kernels decreases. In a small block, launches take most of the time.
 
 Variant fused() {
   return variants().fused();
@@ -340,8 +339,7 @@ Variant by_cublas() {
 //
 // The backward pass recomputes the results of LayerNorm from the stored means and deviations. It
 // also recomputes h and GELU(h) with one more product: tensor_instructions increases. The bytes
-// that a block keeps for its backward pass fall to less than a half: metric.kept_bytes. A network
-// keeps these bytes for each of its blocks.
+// that a block keeps for its backward pass fall to less than a half: metric.kept_bytes.
 
 bool is_deep_and_wide(const Problem& p) {
   return p.hidden >= 2 * p.width;

@@ -24,11 +24,10 @@ using training::Phase;
 
 // ---- separate: one kernel per operation
 //
-// Products apply their biases, as frameworks' linear layers do. GELU, residual additions, GELU's
-// slope and column sums are separate kernels. Each kernel loads the result of the previous one from
-// memory and works in place where frameworks allow it. A further kernel checks the gradients for
-// non-finite values. AdamW is one kernel per tensor, and in 16 bits another kernel copies its
-// weights.
+// Products apply their biases. GELU, residual additions, GELU's slope and column sums are separate
+// kernels. Each kernel loads the result of the previous one from memory and works in place where
+// frameworks allow it. A further kernel checks the gradients for non-finite values. AdamW is one
+// kernel per tensor, and in 16 bits another kernel copies its weights.
 
 constexpr int kBlock = 256;
 
@@ -315,8 +314,7 @@ Variant separate() {
 // global_store_sectors decreases, because no intermediate results are stored. Products of gradients
 // detect overflows themselves. One AdamW kernel updates the weights of all layers and writes their
 // copies: kernels decreases by more than a third, and launches take most of a small network's time.
-// While the 8 warps per SM, whose number the accumulators limit, execute epilogues, they do not
-// multiply.
+// Accumulators limit an SM to 8 warps, which do not multiply while they execute epilogues.
 // held: kernels <= 2/3 × separate
 
 Variant fused() {
@@ -327,7 +325,7 @@ Variant fused() {
 //
 // cuBLAS computes the six products into fp32 sums, with wgmma on tensor cores. A separate kernel
 // reads these sums and applies each epilogue, so results are rounded as in fused. The cost is one
-// more pass per product, with 4 bytes written and read per sum; the gain is faster products.
+// more pass per product; the gain is faster products.
 
 Variant by_cublas() {
   return variants().by_cublas([](const Problem& p) { return p.width | p.hidden; },

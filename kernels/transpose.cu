@@ -219,7 +219,7 @@ Variant tile_padded() {
 //
 // The element of column c is stored at column c XOR row. Each row has its own permutation, so the
 // elements of a column are in 32 different banks: shared_load_wavefronts is the same as in
-// tile_padded. The tile has no padding, and its rows stay aligned. The cost is an XOR per access.
+// tile_padded. The tile has no padding. The cost is an XOR per access.
 // held: bank_conflict = 1
 
 template <class T>
@@ -241,8 +241,8 @@ Variant tile_swizzled() {
 //
 // Each thread copies four elements of a column (bf16: eight) and issues all loads before the first
 // use. A fully occupied SM has 32 KB in flight; the 8 KB (bf16: 4 KB) of tile_swizzled are too few
-// to hide the latency of DRAM. Several elements share the address computation: warp_instructions
-// decreases. global_load_sectors_per_request is unchanged. The cost is registers.
+// to hide the latency of DRAM. warp_instructions decreases. global_load_sectors_per_request is
+// unchanged. The cost is registers.
 
 Variant coarsened() {
   return tiled<Swizzled, kCopyAccess>(

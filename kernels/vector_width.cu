@@ -123,8 +123,7 @@ Variant copy(std::string id, std::string compare_to, ExpectedChangesOf<Problem> 
 //
 // Each lane loads and stores 4 bytes at a time: a warp's request has 128 consecutive bytes, and
 // global_load_sectors_per_request is 4. With one load per thread a full SM has 2048 × 4 bytes in
-// flight. These 8 KB are too few to hide DRAM's latency at full bandwidth. Blocks with 1 KB to copy
-// (256 threads × 4 bytes) also end nearly as fast as new ones can start.
+// flight. These 8 KB are too few to hide DRAM's latency at full bandwidth.
 // held: global_load_sectors_per_request = 4
 
 Variant copy_4b() {
@@ -147,8 +146,8 @@ Variant copy_8b() {
 // ---- copy_16b: 16-byte loads
 //
 // Each lane loads and stores 16 bytes at a time, the maximum up to Hopper. With one load per thread
-// a full SM has 32 KB in flight, enough to keep DRAM busy. The cost is 16-byte alignment, so an
-// array that starts one element late cannot use it. global_load_sectors_per_request is 16.
+// a full SM has 32 KB in flight, enough to keep DRAM busy. The cost is 16-byte alignment.
+// global_load_sectors_per_request is 16.
 // held: global_load_sectors_per_request = 16
 
 Variant copy_16b() {
@@ -224,8 +223,7 @@ Variant read_4b() {
 // ---- read_8b: 8-byte loads without stores
 //
 // Each lane loads 8 bytes at a time: twice the bytes in flight of read_4b, and half its load
-// instructions per byte (global_load_requests). The number of integer additions per byte is
-// unchanged.
+// instructions per byte (global_load_requests).
 // held: metric.bytes_in_flight_per_thread = 2 × read_4b; global_load_requests = 1/2 × read_4b
 
 Variant read_8b() {

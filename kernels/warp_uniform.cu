@@ -162,8 +162,7 @@ Variant vote() {
 //
 // The address of the word depends only on blockIdx, so the word is uniform in the block. The
 // compiler emits the same branch as in broadcast, without a shuffle: warp_instructions and
-// branch_instructions decrease. A kernel whose branch depends only on the block saves these
-// instructions at no cost.
+// branch_instructions decrease.
 
 __global__ void __launch_bounds__(kBlock)
     by_block_kernel(std::int64_t n, int rounds, float one, const float* x,

@@ -45,9 +45,9 @@ __device__ __forceinline__ void visit_part(const Numbers& x, const Visit& visit)
 
 // ---- two_passes: the mean first, then the deviations
 //
-// The first pass sums the numbers, the second one the squares of their deviations from the mean, as
-// the definition of M2 states. The result is as accurate as a sum. Each pass is one kernel for the
-// numbers and one for the per-block partial sums, and both passes load the numbers from DRAM.
+// The first pass sums the numbers, the second one the squares of their deviations from the mean.
+// The result is as accurate as a sum. Each pass is one kernel for the numbers and one for the
+// per-block partial sums, and both passes load the numbers from DRAM.
 
 __global__ void __launch_bounds__(kBlock, kPerSm) sum_kernel(Numbers x, float* sums) {
   float sum = 0.0f;
@@ -380,8 +380,7 @@ Variant per_number() {
 //
 // A thread loads 32 numbers, computes their mean and then their M2 from registers, and merges the
 // result with its previous one. This takes one division per 32 numbers: warp_instructions decreases
-// to a few per number. dram_read_bytes is unchanged, because both passes use the same registers. A
-// layer norm computes the variance of its rows in this way.
+// to a few per number. dram_read_bytes is unchanged, because both passes use the same registers.
 
 struct PerBatch {
   template <int kCount>

@@ -13,10 +13,9 @@ namespace gpuexp::launch_overhead {
 // The host launches the first kernel, and one thread of each kernel launches the next one into its
 // grid's tail launch stream (cudaStreamTailLaunch). A tail launch starts when its grid has ended,
 // together with everything else that the grid launched, so it sees the stores of all blocks. In any
-// other stream, each grid would wait for its child, and the chain would nest one level per step. As
-// with a graph, the host calls once, but each kernel decides at run time what comes next. The cost
-// is the device runtime's code, which one warp of each kernel executes, and a launch that was not
-// prepared in advance.
+// other stream, each grid would wait for its child, and the chain would nest one level per step.
+// Each kernel decides at run time what comes next. The cost is the device runtime's code, which one
+// warp of each kernel executes.
 
 __global__ void __launch_bounds__(kBlock) tail_launched_kernel(Chain chain, std::int64_t step) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
