@@ -255,7 +255,7 @@ Variant evict_first() {
 //
 // The loads of the working set mark their lines to be evicted last. Such accesses persist, but no
 // part of L2 is set aside for them, so L2 treats them as normal. For sets of 8 MiB and more
-// dram_read_bytes is unchanged. On an H200 a smaller set takes as long as with a set-aside part.
+// dram_read_bytes is unchanged.
 
 // About a tenth of all bytes from DRAM belong to the working set. This share varies with the
 // overlap of its passes with the stream; the default factor allows it to change by half.

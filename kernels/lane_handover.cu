@@ -6,8 +6,6 @@
 // scheduler alternates between the two groups of lanes, so one lane may spin until another one has
 // written. Before Volta, the first scheduled side ran to its end, and a lane that waited for a lane
 // of its own warp never stopped.
-//
-// In all variants, each stage executes `cost` times 8 dependent multiply-adds.
 #include "kernels/common/family.cuh"
 #include "kernels/common/whole_numbers.cuh"
 

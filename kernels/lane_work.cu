@@ -5,8 +5,7 @@
 // loops.
 //
 // Numbers of trips are powers of 2, each half as frequent as the next smaller one: half of the
-// elements make 1 trip, a quarter 2, and so on, up to 4^spread. The mean is spread + 1. The mean of
-// the longest of 32, and so the possible gain, follows without a measurement (expected_passes).
+// elements make 1 trip, a quarter 2, and so on, up to 4^spread. The mean is spread + 1.
 #include <algorithm>
 #include <cmath>
 

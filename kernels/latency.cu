@@ -1,18 +1,15 @@
 // latency: time from the issue of a step to the issue of the next step, which needs its result.
 //
 // The question: what is the latency of a dependent step, from a multiply-add to a load from DRAM?
-// By Little's law, throughput times latency is the number of operations that must be in flight.
-// These latencies therefore determine how many warps, loads per thread or bytes per SM a kernel
-// needs to reach a ceiling.
+// Latencies determine how many warps, loads per thread or bytes per SM a kernel needs to reach a
+// ceiling.
 //
 // One block executes `steps` dependent steps on an otherwise idle GPU, so time divided by steps is
 // the latency. The lanes of a warp access the same address: a load is one request of one sector,
 // and the warp does not diverge. The loop adds a jump and two or three instructions per 256 steps,
-// about 1 % of a chain of multiply-adds and less of the other chains. Subtract floor_us, the time
-// of the launch itself.
+// about 1 % of a chain of multiply-adds and less of the other chains.
 //
-// Two variants execute the steps of l2 and dram on all SMs at once, with one block per SM, because
-// in most kernels the other SMs load as well.
+// Two variants execute the steps of l2 and dram with one block on each SM.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -339,10 +336,9 @@ Variant l2_all_sms() {
 // ---- dram_all_sms: DRAM latency with all SMs loading
 //
 // One warp on each SM executes the chase of dram. No two warps access the same line, so every step
-// misses L2 as in dram. Each SM stays in one window for 128 steps, and the SMs are spread over all
-// windows. Two effects add to the latency of dram: contention in the network and in DRAM, and the
-// longer distance of the SM whose chase ends last. dram_read_bytes increases in proportion to the
-// number of SMs.
+// misses L2 as in dram. Two effects add to the latency of dram: contention in the network and in
+// DRAM, and the longer distance of the SM whose chase ends last. dram_read_bytes increases in
+// proportion to the number of SMs.
 
 Variant dram_all_sms() {
   Variant v =

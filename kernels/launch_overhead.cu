@@ -4,10 +4,9 @@
 // The question: what does a kernel launch cost the host and the GPU? The variants whose kernels
 // launch kernels are in launch_overhead/device_launched.cu.
 //
-// Each step of the chain reads what other blocks wrote in the previous step, so no thread can run
-// ahead. The host's clock measures the time from before the first call until the host knows that
-// the last kernel has ended. Variants named queued_* are timed by events, and all their launches
-// are in the queue before the first one may start: their time is only the GPU's part.
+// The host's clock measures the time from before the first call until the host knows that the last
+// kernel has ended. Variants named queued_* are timed by events, and all their launches are in the
+// queue before the first one may start: their time is only the GPU's part.
 #include <algorithm>
 
 #include "kernels/common/compiled_for.cuh"

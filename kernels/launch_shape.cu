@@ -43,9 +43,8 @@ __host__ __device__ inline float checkered(float v, unsigned x, unsigned y, unsi
 // ---- block_256x1x1: rows of 256 threads
 //
 // Each warp processes 32 contiguous elements of a row. A request is 128 bytes, which are 4 sectors
-// if rows start at a sector boundary (global_load_sectors_per_request). Each row is divided into
-// pieces of 256 elements, and threads past the end of the row are idle. If rows are much shorter
-// than a block, most threads are idle.
+// if rows start at a sector boundary (global_load_sectors_per_request). Threads past the end of a
+// row are idle: if rows are much shorter than a block, most threads.
 // held: global_load_sectors_per_request = 4
 
 /// Kernel of all variants that are named after a block shape; they differ only in their launch.

@@ -66,7 +66,7 @@ template <class T>
 __device__ bool store_scaled(std::int64_t n, float scale, const float* gradients, T* out) {
   bool overflow = false;
   const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+  if (tile_begin + kTile > n) {
 #pragma unroll 1
     for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
       const T stored = from_float<T>(gradients[i] * scale);

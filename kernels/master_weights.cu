@@ -63,7 +63,7 @@ template <class Rounding, class T = typename Rounding::Type>
 __global__ void __launch_bounds__(kBlock)
     step_kernel(std::int64_t n, float rate, int step, const T* from, T* to, const T* gradient) {
   const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+  if (tile_begin + kTile > n) {
 #pragma unroll 1
     for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
       const float w = fmaf(-rate, static_cast<float>(gradient[i]), static_cast<float>(from[i]));
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kBlock)
     master_step_kernel(std::int64_t n, float rate, const float* from, float* to, __half* copy,
                        const __half* gradient) {
   const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kMasterTile;
-  if (tile_begin + kMasterTile > n) {  // the last block, when the tile does not divide n
+  if (tile_begin + kMasterTile > n) {
 #pragma unroll 1
     for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock) {
       const float w = fmaf(-rate, static_cast<float>(gradient[i]), from[i]);

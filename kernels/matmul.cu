@@ -1,10 +1,8 @@
 // matmul: C = A·B in fp32, in steps from one thread per element to register tiles.
 //
 // The question: how far is a straightforward matrix product from the GPU's limit, and what does
-// each level of data reuse gain? 2·M·N·K operations use (M·K + K·N + M·N)·4 bytes: at 4096 that is
-// 683 FLOP per byte, far above the ridge of any GPU. DRAM is therefore the limit only if a kernel
-// loads data repeatedly. Each variant moves reuse one level closer to the arithmetic: cache lines,
-// shared memory, registers.
+// each level of data reuse gain? Each variant moves reuse one level closer to the arithmetic: cache
+// lines, shared memory, registers.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/register_tile.cuh"
@@ -33,8 +31,8 @@ using Variant = Family::Variant;
 //
 // Each thread computes one element of C, and threadIdx.x selects the row. The 32 lanes of a warp
 // load 32 rows of A, each in its own sector, and one element of B. The mean
-// global_load_sectors_per_request is (32 + 1)/2 = 16.5. L1 hits serve most loads. If 32 divides k
-// (not k + 1), all lanes access one bank of L1's data: 32 + 1 = 33 wavefronts per multiply-add.
+// global_load_sectors_per_request is (32 + 1)/2 = 16.5. If 32 divides k (not k + 1), all lanes
+// access one bank of L1's data: 32 + 1 = 33 wavefronts per multiply-add.
 // held: global_load_sectors_per_request = 16.5 at k=64
 
 constexpr int kPlainTile = 32;
@@ -214,7 +212,7 @@ Variant coarsen_1d() {
 // Each thread computes 8×8 elements of C. Per k it loads eight elements of A and eight of B from
 // shared memory for 64 multiply-adds: shared_load_wavefronts and warp_instructions decrease. The
 // cost is 64 accumulator registers per thread, which leave 16 warps per SM; the independent
-// accumulators hide latency instead of warps. All loads still have 4 bytes per lane.
+// accumulators hide latency instead of warps.
 
 constexpr int kSquareTile = 128;
 constexpr int kSquareK = 8;
@@ -510,7 +508,6 @@ Variant async_stages() {
 // ---- cublas: the cuBLAS baseline
 //
 // cuBLAS selects a kernel by shape, in fp32 with TF32 off: the same arithmetic and the same limit.
-// Its kernels differ from the other variants in the order of instructions and the choice of tiles.
 
 Variant cublas_sgemm() {
   return cublas_variant<Variant>("async_stages", work, [](const Problem& p, const Data& d) {

@@ -8,10 +8,9 @@
 // multiply-adds: 32 cycles compared with 52. With smaller tiles per warp, shared memory is the
 // limit; with smaller tiles per block, L2.
 //
-// With fp32 accumulation, C is stored in fp32 or in the type of the inputs; with fp16 accumulation,
-// in fp16. The inputs are rounded to the type of the products when they are generated, so all
-// variants multiply the same numbers. The accuracy columns refer to the product of the inputs
-// before rounding.
+// The inputs are rounded to the type of the products when they are generated, so all variants
+// multiply the same numbers. The accuracy columns refer to the product of the inputs before
+// rounding.
 #include <algorithm>
 
 #include "kernels/common/cublas_variant.cuh"
@@ -291,12 +290,12 @@ Variant wmma_smem() {
 //
 // The kernel issues mma.sync itself, whose fragments have a documented layout. ldmatrix loads four
 // 8×16-byte matrices at once from tiles whose 16-byte columns are permuted, so no two rows conflict
-// on a bank. (wmma leaves the loads to the compiler: nvcc 13.0 generates ldmatrix for fp16, but for
-// bf16 and tf32 one generic 4-byte load per register, and transposes B in registers.) Four warps
-// compute 64×64 elements each, which reads (1/64 + 1/64) / (1/32 + 1/64) = 2/3 of the shared memory
-// per product that 32×64 read. Loads of the next tiles are in flight while the current ones are
-// multiplied, with a barrier per tile. It costs about 240 registers per thread, so 8 warps per SM.
-// l1tex__data_bank_conflicts_pipe_lsu decreases, sm__pipe_tensor_cycles_active increases.
+// on a bank. (For wmma, nvcc 13.0 generates ldmatrix only for fp16; for bf16 and tf32 it generates
+// one generic 4-byte load per register.) Four warps compute 64×64 elements each, which reads (1/64
+// + 1/64) / (1/32 + 1/64) = 2/3 of the shared memory per product that 32×64 read. Loads of the next
+// tiles are in flight while the current ones are multiplied, with a barrier per tile. It costs
+// about 240 registers per thread, so 8 warps per SM. l1tex__data_bank_conflicts_pipe_lsu decreases,
+// sm__pipe_tensor_cycles_active increases.
 // held: registers_per_thread = 240 within 3 %; blocks_per_sm = 2
 
 // 4-byte copies need registers for addresses, so each warp computes half as many elements of C.

@@ -2,9 +2,7 @@
 //
 // The question: when does halving the bytes of a number halve the time? An activation reads and
 // writes 8 bytes per element in fp32, 4 in the 16-bit types. All variants compute in fp32; only the
-// storage type differs. With narrow accesses (one element per lane), the number of requests in
-// flight limits the time, not their bytes. With much arithmetic, instructions limit the time, and
-// their number per element does not depend on the type.
+// storage type differs.
 #include <array>
 #include <cmath>
 
@@ -140,8 +138,7 @@ constexpr auto beyond_caches = at_least(&Problem::n, 1 << 27);
 //
 // The kernel loads and stores half the bytes of fp32_scalar with the same number of lanes, requests
 // and instructions: each request of a warp loads 64 bytes. If requests in flight are the limit,
-// halving the type halves the bandwidth, not the time: DRAM throughput decreases, and the number of
-// instructions is unchanged.
+// halving the type halves the bandwidth, not the time: DRAM throughput decreases.
 
 Variant fp16_scalar() {
   return elementwise<__half>("fp16_scalar", scalar_kernel_of<__half>, kBlock)
@@ -165,7 +162,7 @@ __global__ void __launch_bounds__(kBlock) packed_kernel(std::int64_t n, const T*
   constexpr int kElements = Packed<T>::kElements;
   constexpr int kTile = Packed<T>::kTile;
   const std::int64_t tile_begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
-  if (tile_begin + kTile > n) {  // the last block, when the tile does not divide n
+  if (tile_begin + kTile > n) {
 #pragma unroll 1
     for (std::int64_t i = tile_begin + threadIdx.x; i < n; i += kBlock)
       y[i] = from_float<T>(activate<op>(static_cast<float>(x[i])));
@@ -228,7 +225,7 @@ Variant fp16() {
 // ---- bf16
 //
 // bf16 costs the bytes and the time of fp16, but has the exponent range of fp32 and 8 significant
-// bits. The relative error is 8 times that of fp16; no number underflows. Widening is a shift.
+// bits. The relative error is 8 times that of fp16; no number underflows.
 
 Variant bf16() {
   return packed<__nv_bfloat16>("bf16").against(

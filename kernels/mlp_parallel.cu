@@ -9,9 +9,8 @@
 //   W1 columns, W2 rows      [h0 .]                  h0·W2's upper rows          sum Y
 //
 // A column of H (a hidden unit) is computed from one column of W1 and multiplied only by the row of
-// W2 with the same index. A GPU that computes hidden units can therefore multiply them itself. Only
-// one sum of Y remains, whose rows are a fourth as long as the rows of H (Shoeybi et al.,
-// "Megatron-LM", arXiv:1909.08053, section 3).
+// W2 with the same index. Only one sum of Y remains, whose rows are a fourth as long as the rows of
+// H (Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3).
 #include "gpu/nccl.hpp"
 #include "kernels/common/rank_product.cuh"
 #include "kernels/common/rank_sums.cuh"

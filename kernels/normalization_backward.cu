@@ -3,11 +3,8 @@
 // The question: which method sums the weights' gradients fastest? With x̂ = (x - mean)·rstd from
 // the forward pass, t = γ·dy, and means over a row's n elements,
 //   dx = rstd·(t - mean(t) - x̂·mean(t·x̂)),  dγ = Σ dy·x̂,  dβ = Σ dy,
-// where the sums of dγ and dβ run over all rows. dx costs two reads and a write of the matrix, as
-// in softmax_backward. The weights' gradients are column sums of the same operands. With one atomic
-// addition per element, L2's atomic units limit the time, not DRAM. A separate kernel for the
-// column sums reads both operands again. Persistent blocks sum the columns from the registers that
-// already hold the row.
+// where the sums of dγ and dβ run over all rows. With one atomic addition per element, L2's atomic
+// units limit the time, not DRAM.
 #include <algorithm>
 
 #include "kernels/common/bound_by_atomics.cuh"

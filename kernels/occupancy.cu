@@ -180,8 +180,8 @@ Variant copy_ilp2() {
 // ---- copy_ilp4: four loads in flight per thread
 //
 // Each thread issues four loads at a time: a quarter of the warps has as many bytes in flight as
-// all warps of copy_ilp1. At high occupancy the bytes in flight exceed what the latency of DRAM
-// requires, and bandwidth no longer grows with them. warp_instructions decreases again.
+// all warps of copy_ilp1. At high occupancy, bandwidth no longer grows with the bytes in flight.
+// warp_instructions decreases again.
 // held: metric.bytes_in_flight_per_sm = 4 × copy_ilp1
 
 Variant copy_ilp4() {
@@ -222,8 +222,8 @@ Variant copy_quarter_warps() {
 //
 // Each multiply-add needs the previous result, so a warp issues at most once in four cycles. Four
 // warps per scheduler could fill its issue slots, and fewer fill at most 1/4 = 0.25 of them per
-// warp. The measured issue_active_pct is lower: when a block ends, its warps' issue slots stay
-// empty until the next block has loaded its elements.
+// warp. The measured issue_active_pct is lower, because issue slots stay empty after a block ends
+// until the next block has loaded its elements.
 
 // Each thread has kChains chains of one element each. The loop overhead per multiply-add is the
 // same for every kChains.
@@ -418,10 +418,9 @@ Variant held_natural() {
 //
 // __launch_bounds__(256, 4) requests four resident blocks, which leaves 65536 / (4 × 256) = 64
 // registers per thread. active_warps_per_sm doubles. The compiler spills the other values to local
-// memory, and each step loads and stores them: local_load_requests increases. A warp's 32 words are
-// 128 contiguous bytes, and L1 has room for the spilled values of all resident warps. The
-// load-store unit executes these loads and stores, and accepts one request per cycle from all four
-// schedulers.
+// memory, and each step loads and stores them: local_load_requests increases. L1 has room for the
+// spilled values of all resident warps. The load-store unit executes these loads and stores, and
+// accepts one request per cycle from all four schedulers.
 // held: registers_per_thread = 64; active_warps_per_sm = 2 × held_natural within 5 % at steps=256
 // held: blocks_per_sm = 4
 

@@ -56,7 +56,6 @@ __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d
   }
 }
 
-// Both kernels read the values in the same way: four loads per thread, contiguous over the lanes.
 Shape shape(const Problem& p) {
   return shape_of_tiles(p.n * p.stride, std::int64_t{kTile} * p.stride, kBlock);
 }

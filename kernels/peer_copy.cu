@@ -253,10 +253,9 @@ Variant vector_loads() {
 
 // ---- vector_stores: 16-byte stores
 //
-// The GPU that has the data stores 16 bytes per lane to the other GPU, four such stores after four
-// loads. It needs a quarter of the store instructions of stores (global_store_requests) for the
-// same bytes on the link. The time is unchanged: at large sizes the link is the limit of 4-byte
-// stores already.
+// The GPU that has the data stores 16 bytes per lane, four such stores after four loads. It needs a
+// quarter of the store instructions of stores (global_store_requests) for the same bytes on the
+// link. The time is unchanged: at large sizes the link is the limit of 4-byte stores already.
 // held: global_store_requests = 1/4 × stores at pattern=ring, n=1048576
 
 Variant vector_stores() {

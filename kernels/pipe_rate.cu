@@ -5,9 +5,9 @@
 // of a multiply-add is available after at least 4 cycles. Every thread has eight independent
 // chains, on an SM full of threads, which hides many times this latency.
 //
-// All blocks compute the same chains from the same numbers. Any other instruction takes issue slots
-// from a pipe that accepts one instruction per cycle, so no instruction loads or stores between the
-// first and the last step, and 256 multiply-adds follow each jump.
+// All blocks compute the same chains from the same numbers. Other instructions take issue slots, so
+// no instruction loads or stores between the first and the last step, and 256 multiply-adds follow
+// each jump.
 #include "kernels/common/family.cuh"
 #include "kernels/common/repeat.cuh"
 #include "kernels/common/rounding.cuh"

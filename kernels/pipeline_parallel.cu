@@ -182,10 +182,9 @@ class Schedule {
     peers_ = peers_of(p, d, x);
   }
 
-  /// All micro-batches pass through a stage before the first one enters the GPU's next stage.
-  /// Training uses groups of as many micro-batches as GPUs, which stores fewer of them, but each
-  /// group would wait for the transfers between all GPUs. In the order used here, the first
-  /// micro-batch has returned by then.
+  /// All micro-batches pass through a stage before the first one enters the GPU's next stage. If
+  /// groups of as many micro-batches as GPUs passed through all stages, as in training, each group
+  /// would wait for the transfers between all GPUs.
   Steps steps() {
     steps_ += by_one_warp(p_, begin_kernel, peers_);
     for (int stage = 0; stage < way_.stages; ++stage) {

@@ -50,7 +50,7 @@ struct Arrays {
 //
 // Each sigmoid is one kernel, and so is each step of the gradient: 6 passes forward and 9 backward,
 // with all three results stored. A lane accesses 16 bytes at a time, so each kernel is as fast as a
-// copy of its bytes. Frameworks that execute operations one by one work this way.
+// copy of its bytes.
 
 constexpr int kBlock = 256;
 template <class T>

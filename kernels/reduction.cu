@@ -3,7 +3,7 @@
 // The question: which optimizations let a sum reach memory bandwidth? Mark Harris's seven steps
 // (Optimizing Parallel Reduction in CUDA, 2007) optimize the tree within a block for a GPU of 2007.
 // The later variants do what current GPUs need: they keep many loads in flight per thread, and use
-// few tree steps and few kernels. For small arrays, only the number of launches matters.
+// few tree steps and few kernels.
 //
 // fp32 additions round, so the last bits of a sum depend on the order of additions.
 #include "kernels/common/launch.cuh"
@@ -256,8 +256,8 @@ Variant fully_unrolled() {
 //
 // Only as many blocks as can be resident are launched. Each thread sums elements in a register, in
 // a grid-stride loop with four loads in flight. Each block then reduces its threads' sums in one
-// tree, regardless of n: warp_instructions and shared_load_wavefronts decrease to a fraction. Two
-// kernels are enough. dram_read_bytes is unchanged.
+// tree, regardless of n: warp_instructions and shared_load_wavefronts decrease to a fraction.
+// dram_read_bytes is unchanged.
 // held: barriers_per_block = 3 at n=4194304
 
 constexpr int kBlocksPerSm = 8;  // 8 × 256 = 2048 threads, the maximum of an SM
@@ -336,9 +336,9 @@ Variant vectors() {
 // ---- vectors_in_flight: eight 16-byte loads in flight per thread
 //
 // A thread loads eight vectors before it adds the first one. This uses 8 × 4 = 32 registers, so
-// four blocks are resident per SM instead of eight. They have 128 KB in flight instead of 32 KB; by
-// Little's law an SM of an H200 needs about 30 KB. global_load_requests and dram_read_bytes are
-// unchanged. One loop iteration processes eight vectors, so warp_instructions decreases.
+// four blocks are resident per SM instead of eight. They have 128 KB in flight instead of 32 KB; an
+// SM of an H200 needs about 30 KB. global_load_requests and dram_read_bytes are unchanged. One loop
+// iteration processes eight vectors, so warp_instructions decreases.
 // held: blocks_per_sm = 4
 
 constexpr int kLoads = 8;
@@ -357,8 +357,7 @@ Variant vectors_in_flight() {
 // ---- cub
 //
 // cub::DeviceReduce, the library baseline. Resident blocks load vectors, sum them with shuffles and
-// store one partial sum each; a second kernel sums the partial sums. For small arrays it launches
-// one kernel of one block.
+// store one partial sum each; a second kernel sums the partial sums.
 
 Variant vendor_cub() {
   return cub_sum("vectors_in_flight");

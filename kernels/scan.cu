@@ -1,13 +1,11 @@
 // scan: prefix sums; each output is the sum of an element and of all elements before it.
 //
-// The question: what does a prefix sum cost compared with a copy? A sequential loop would add one
-// element after another. On a GPU, blocks scan tiles concurrently, and the sum of all earlier tiles
-// must be added to each tile.
+// The question: what does a prefix sum cost compared with a copy? Blocks scan tiles concurrently,
+// and the sum of all earlier tiles must be added to each tile.
 //
-// Two algorithms for a scan within a block are well known. Hillis and Steele (CACM 29, 1986) use
-// n·log2(n) additions in log2(n) steps, Blelloch (Prefix Sums and Their Applications, 1990) 2·n
-// additions in twice as many steps. With warp shuffles and several elements per thread, this
-// difference does not matter.
+// Within a block, Hillis and Steele (CACM 29, 1986) use n·log2(n) additions in log2(n) steps,
+// Blelloch (Prefix Sums and Their Applications, 1990) 2·n additions in twice as many steps. With
+// warp shuffles and several elements per thread, this difference does not matter.
 #include "gpu/cub_scan.hpp"
 #include "kernels/common/copy_limit.cuh"
 #include "kernels/common/family.cuh"
@@ -346,8 +344,8 @@ Variant three_pass() {
 // registers. It waits until the block of the previous tile has published the sum of all elements up
 // to that tile's end, adds the sum of its own tile and publishes the result. Each element is loaded
 // once and stored once: dram_read_bytes decreases to half, and dram_write_bytes is unchanged. The
-// cost is a chain of all tiles: each step passes a word from one SM through L2 to another. This
-// takes longer than memory needs to deliver many tiles, so the chain determines the time.
+// cost is a chain of all tiles: each step passes a word from one SM through L2 to another. The
+// chain determines the time.
 
 // One tile per block. A block looks back at 32·kWords tiles at once, or at one tile if kWords is 0.
 template <int kHeld, int kWords, class T>
@@ -396,8 +394,8 @@ Variant chained() {
 // states of the 32 previous tiles at once and sums them. It continues with the 32 tiles before,
 // until it reaches a tile that has published the sum of all elements up to its end. The chain of
 // tiles becomes a chain of windows of 32 tiles (metric.window), and the time decreases to a
-// fraction (time_median_us). dram_read_bytes is unchanged. The last bits of fp32 sums depend on how
-// far each block had to look back, and differ between launches.
+// fraction (time_median_us). dram_read_bytes is unchanged. fp32 sums differ in their last bits
+// between launches.
 // held: blocks_per_sm = 6
 
 Variant look_back() {

@@ -56,7 +56,6 @@ __device__ float4 load_shared(unsigned address) {
   return v;
 }
 
-// At least four blocks of 32 KiB and 256 threads per SM: 32 warps with eight loads in flight each.
 __global__ void __launch_bounds__(kBlock, 4)
     read_16b_kernel(const float* in, std::uint32_t* sums, int passes) {
   __shared__ float4 tile[kBlock * kVectors];

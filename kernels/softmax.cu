@@ -112,9 +112,8 @@ Variant three_pass() {
 // ---- warp_per_row: one warp per row, without barriers
 //
 // Each warp processes a row, and its lanes combine their values with shuffles. No warp waits at a
-// barrier, and the kernel uses no shared memory. For a row of 256 elements, a lane issues eight
-// loads instead of one, and no row waits for the other seven warps of its block. The cost is that
-// 32 lanes process all of a long row, in each of three passes.
+// barrier, and the kernel uses no shared memory. The cost is that 32 lanes process all of a long
+// row, in each of three passes.
 
 Variant three_pass_by_warps() {
   return variant("warp_per_row", "three_pass",
@@ -164,8 +163,8 @@ Variant online() {
 //
 // Each thread loads 16 bytes at a time and updates the maximum once per vector.
 // global_load_requests falls to a quarter (bf16: an eighth), and the number of instructions
-// decreases too. If the row size is not a multiple of 16 bytes, rows begin inside a vector. Threads
-// then process the elements before the first whole vector and after the last one individually.
+// decreases too. In rows that are not multiples of 16 bytes, threads process the elements before
+// the first whole vector and after the last one individually.
 // held: global_load_requests = 1/4 × online within 5 % at dtype=fp32
 // held: global_load_requests = 1/8 × online within 5 % at dtype=bf16
 

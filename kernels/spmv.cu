@@ -207,8 +207,8 @@ Variant coo_segmented() {
 // bytes less per nonzero. A thread sums one row and stores it: y need not be cleared, and
 // global_reduction_requests decreases to zero. The cost is that neighbouring lanes load nonzeros
 // one row length apart, so a request accesses one sector per lane: global_load_sectors_per_request
-// increases. L1 must keep these sectors until later iterations load their other words. A warp loops
-// until its longest row ends; active_lanes_per_instruction shows how many of its lanes are active.
+// increases. A warp loops until its longest row ends; active_lanes_per_instruction shows how many
+// of its lanes are active.
 
 __global__ void __launch_bounds__(kBlock) thread_kernel(Csr m) {
   const int row = blockIdx.x * kBlock + threadIdx.x;
@@ -355,9 +355,9 @@ Variant csr_lanes_per_row() {
 // launch clears y first. With a power law, too, all lanes of a request load nonzeros:
 // global_load_requests decreases to a fraction. The cost is a store and a load in shared memory per
 // nonzero (shared_load_wavefronts increases), and an array with the first row of each share. This
-// array is part of the matrix format, as the offsets are, and is computed before the timed
-// launches. (After Greathouse and Daga, "Efficient sparse matrix-vector multiplication on GPUs
-// using the CSR storage format", SC 2014, where blocks have whole rows.)
+// array is computed before the timed launches. (After Greathouse and Daga, "Efficient sparse
+// matrix-vector multiplication on GPUs using the CSR storage format", SC 2014, where blocks have
+// whole rows.)
 
 __global__ void __launch_bounds__(kBlock) adaptive_kernel(Csr m, const std::int32_t* share_rows) {
   __shared__ ShareProducts products;

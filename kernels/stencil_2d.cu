@@ -2,8 +2,7 @@
 // point and of its neighbours along both axes, up to `radius` points away.
 //
 // The question: which memory serves the neighbours? 4·radius + 1 sums use each point. If each
-// thread loads all neighbours, L1 receives that many requests for each point. With a tile in shared
-// memory, a block loads each point once.
+// thread loads all neighbours, L1 receives that many requests for each point.
 //
 // Points outside the array count as zero. The weights are those of the finite difference of order
 // 2·radius, multiplied by their common denominator. Weights and points are small integers, so sums
@@ -208,11 +207,10 @@ Variant smem_tile() {
 // ---- column: neighbours along y in registers
 //
 // A thread computes eight points of a column one after another and keeps the 2·radius + 1 points
-// that a sum needs along y in registers. Each step loads one of these points and shifts the others.
-// A point loaded along y serves all sums of the thread: global_load_requests decreases to nearly
-// 2·radius + 1 per point. Addresses are computed once, and fewer blocks start: warp_instructions
-// decreases. It costs loads in flight: a thread waits for the loads of a step before the next one.
-// dram_read_bytes is unchanged.
+// that a sum needs along y in registers. A point loaded along y serves all sums of the thread:
+// global_load_requests decreases to nearly 2·radius + 1 per point. Addresses are computed once, and
+// fewer blocks start: warp_instructions decreases. It costs loads in flight: a thread waits for the
+// loads of a step before the next one. dram_read_bytes is unchanged.
 
 constexpr int kColumn = 8;
 

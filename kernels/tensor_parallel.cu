@@ -8,10 +8,7 @@
 //   columns     half of B's columns    half of C's columns          1/2 in, 1/2 out, pieces of rows
 //   k           half of the terms      a partial sum of all of C    1 in, 1 out
 //
-// With 4 GPUs, `grid` multiplies half of A's rows by half of B's columns: a quarter of C. The
-// operations of a product grow with the third power of its size, and the bytes of C with the
-// second. Above some size, the links are fast enough, if results are sent while others are
-// computed.
+// With 4 GPUs, `grid` multiplies half of A's rows by half of B's columns: a quarter of C.
 #include "gpu/nccl.hpp"
 #include "kernels/tensor_parallel/paced_product.cuh"
 #include "kernels/tensor_parallel/phases.cuh"
@@ -284,8 +281,7 @@ Variant product_then_nccl() {
 // k is split, and a kernel of this family does the all-reduce in two steps: each GPU loads its rows
 // of all partial sums over the links, adds them in fp32, and stores the sums to all GPUs. Partial
 // sums are rounded to bf16 as well; in fp32 they would be 4 bytes instead of 2. More bytes cross
-// the links than if rows are gathered. A split of k is useful for products with small results, or
-// if A and B are already divided in this way.
+// the links than if rows are gathered. A split of k is useful for products with small results.
 
 Reason only_k(const Problem& p, const DeviceSpec&) {
   if (is_split_k(p)) return std::nullopt;
@@ -425,9 +421,9 @@ Variant product_then_stores() {
 // ---- one_kernel: each tile stored to all GPUs
 //
 // The kernel has the addresses of all GPUs' C, and the block that computes a tile stores it to all
-// GPUs. No second kernel loads the tile again, and no GPU waits for a whole part or chunk. Only the
-// transfer of the last tiles does not overlap with computation. If k is split, the rows of a tile
-// are stored to the inbox of the GPU that sums them, and only the sum remains.
+// GPUs. No second kernel loads the tile again. Only the transfer of the last tiles does not overlap
+// with computation. If k is split, the rows of a tile are stored to the inbox of the GPU that sums
+// them, and only the sum remains.
 
 Variant one_kernel() {
   Variant v =

@@ -7,9 +7,8 @@
 //
 // A tile is a sum of 64×256 over `steps` products; a product is 32 bytes deep in K for every type.
 // A and B hold four such slices, which are used in rotation, and all tiles multiply the same A and
-// B. There are enough tiles to keep every SM busy for milliseconds, because clocks take that long
-// to decrease to what the power limit allows. Operands are random, because zeros would use less
-// power.
+// B. The tiles keep every SM busy for milliseconds, until clocks have decreased to what the power
+// limit allows. Operands are random, because zeros would use less power.
 #include <algorithm>
 
 #include "kernels/common/compiled_for.cuh"
@@ -332,9 +331,9 @@ Variant mma_sync_k16() {
 //
 // Four warps start a product of m64n256 by 32 bytes and continue while the tensor cores load A and
 // B from shared memory: (64 + 256) · 32 bytes in 128 cycles, 80 of the 128 bytes that shared memory
-// delivers per cycle. Three warpgroups per SM have two groups of four products in flight each, so
-// that the tensor cores do not wait. This saturates Hopper's tensor cores
-// (sm__pipe_tensor_cycles_active), unless the power limit lowers the clock.
+// delivers per cycle. Three warpgroups per SM have two groups of four products in flight each. This
+// saturates Hopper's tensor cores (sm__pipe_tensor_cycles_active), unless the power limit lowers
+// the clock.
 
 template <class In>
 __global__ void __launch_bounds__(kWarpgroup, 3)

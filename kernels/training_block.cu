@@ -5,9 +5,6 @@
 // output projection, and seven in attention. Between the products are passes over activations: two
 // LayerNorms, splitting and merging of heads, and residuals. In 16 bits, products take a tenth of
 // their fp32 time, so memory-bound kernels become visible.
-//
-// As in training_step, each array is compared with the reference of its own operation, on the
-// operands that the device computed.
 #include <algorithm>
 #include <cmath>
 
@@ -367,8 +364,7 @@ Variant fused_one_by_one() {
 // ---- fused_graph: one CUDA graph per step
 //
 // The kernels of fused are captured once as a CUDA graph: the host makes one call per step instead
-// of one per kernel. The loss scale and the overflow flag are in device memory, so one graph serves
-// all steps. Counters do not change.
+// of one per kernel. Counters do not change.
 
 Variant fused_graph() {
   return variants().fused_graph();

@@ -69,8 +69,7 @@ Variant variant(std::string id, std::string compare_to, LaunchOf launch_of,
 // ---- copy: the same bytes in order, the lower bound on time
 //
 // Each thread loads 16 bytes and stores them at the same offset of the output. A transpose takes at
-// least this time. More loads per thread before its first store are slower on an H200, as
-// vector_width measures. A request has 32 × 16 / 32 = 16 sectors.
+// least this time. A request has 32 × 16 / 32 = 16 sectors.
 // held: global_load_sectors_per_request = 16
 
 Variant copy() {
@@ -125,11 +124,11 @@ Variant write_columns() {
 
 // ---- tile: 32×32 elements through shared memory
 //
-// A block loads its tile by rows, stores it in shared memory, and writes it by columns. Lanes
-// access neighbouring elements in loads and in stores: global_load_sectors_per_request and
-// global_store_sectors_per_request are 4 (bf16: 2), and l2_sectors decreases. The cost is shared
-// memory, a barrier, and bank conflicts. Rows of the tile are 32 words long (bf16: 16), so a column
-// is in one bank of 32 (bf16: in two), and a load takes 32 wavefronts (bf16: 16) instead of one.
+// A block loads its tile by rows, stores it in shared memory, and writes it by columns, with
+// contiguous loads and stores: global_load_sectors_per_request and global_store_sectors_per_request
+// are 4 (bf16: 2), and l2_sectors decreases. The cost is shared memory, a barrier, and bank
+// conflicts. Rows of the tile are 32 words long (bf16: 16), so a column is in one bank of 32 (bf16:
+// in two), and a load takes 32 wavefronts (bf16: 16) instead of one.
 // held: bank_conflict = 32 at dtype=fp32; bank_conflict = 16 at dtype=bf16
 
 // Returns the index in shared memory of element (row, column) of a tile.
@@ -430,8 +429,7 @@ __global__ void __launch_bounds__(kVectorThreads)
   wait_bulk_store_reads<0>();
 }
 
-// Threads poll the barrier until the tile has arrived; slower memory causes more polling
-// instructions. The expected change of warp_instructions therefore has only the default factor.
+// warp_instructions has the default factor, because slower memory causes more polling instructions.
 Variant tma_tile() {
   const auto launch_of = [](auto m) {
     using T = WordOf<decltype(m)>;

@@ -8,8 +8,7 @@
 // dimension of the weights and of the logits.
 //
 // `vocab` counts the needed columns, and columns are stored and computed up to the next multiple of
-// `pad_to`. Problems with the same vocab have the same useful work, so the ratio of their rates is
-// the gain.
+// `pad_to`.
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/gemm.cuh"
 #include "kernels/common/types.cuh"

@@ -3,8 +3,7 @@
 // The question: how does the number of tiles affect throughput if nothing else changes? A GPU with
 // S SMs computes S tiles at a time, a wave. If every tile takes the same time, time increases in
 // steps at sizes with S + 1, 2·S + 1, … tiles. With tiles of 256×128 and M = N this is 2048 → 2049
-// on 132 SMs (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120); on 132 SMs the time does not
-// change at 1793.
+// on 132 SMs (128 → 153 tiles) and 1792 → 1793 on 108 SMs (98 → 120).
 //
 // The tile is always 256×128 with one block per SM; a library would choose different kernels for
 // different sizes. Operands are stored in whole tiles, with zeros as padding. Rows of B have a

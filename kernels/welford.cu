@@ -289,10 +289,10 @@ Variant sum_of_squares() {
 
 // ---- shifted: sums of deviations from the first number
 //
-// Each thread sums x - x[0] and its square instead of x and x². Most numbers of the array are
-// within a few times the spread of the mean, so as few digits cancel as if the mean were zero. The
-// cost is one subtraction per number: warp_instructions increases. dram_read_bytes is unchanged. If
-// the first number is an outlier, digits cancel as in sum_of_squares.
+// Each thread sums x - x[0] and its square instead of x and x². Most numbers are within a few times
+// the spread of the mean, so few digits cancel. The cost is one subtraction per number:
+// warp_instructions increases. dram_read_bytes is unchanged. If the first number is an outlier,
+// digits cancel as in sum_of_squares.
 
 Variant shifted() {
   return squares_variant("shifted", "sum_of_squares", squares_kernel<true>, &Data::m2,

@@ -49,9 +49,9 @@ constexpr std::int64_t kMaxMean = 64;
 /// many nonzeros as a row of class 0. The share of rows with at least n nonzeros therefore
 /// decreases as n^-1.2, in one step per octave of rows, as the degrees of many graphs do (Clauset,
 /// Shalizi, Newman, "Power-law distributions in empirical data", SIAM Review 51, 2009). A row's
-/// class is the number of lowest bits in which its index agrees with `mark`. The sum of 2^j row
-/// lengths that start at a multiple of 2^j then depends on the class of only one of these rows. The
-/// sum of the first n row lengths therefore takes one step per bit of n.
+/// class is the number of lowest bits in which its index agrees with `mark`. The sum of 2^j lengths
+/// that starts at a multiple of 2^j depends on the class of only one of these rows, so the sum of
+/// the first n lengths takes one step per bit of n.
 struct RowLengths {
   static constexpr int kMaxBits = 24;
   static constexpr double kGrowth = 1.7818;  // 2^(1/1.2)

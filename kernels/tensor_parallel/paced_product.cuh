@@ -265,9 +265,8 @@ __global__ void __launch_bounds__(kPacedThreads, 1)
 
 // ---- the launch
 
-/// Cycles in which the links accept a row of a tile from each of `blocks` SMs. Stores of SMs reach
-/// about four fifths of the links' own rate (peer_copy). At three quarters, no store waits
-/// (docs/studies/links/paced_shares.csv).
+/// Cycles in which the links accept a row of a tile from each of `blocks` SMs. At three quarters of
+/// the links' rate, no store waits (docs/studies/links/paced_shares.csv).
 inline int cycles_per_row(const Targets& targets, const DeviceSpec& device, std::int64_t blocks) {
   constexpr double kShare = 0.75;
   constexpr double kMega = 1e6;

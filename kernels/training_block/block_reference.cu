@@ -1,6 +1,5 @@
 // The plain fp64 reference of a transformer block in training. It evaluates each array's operation
-// on the operands that the device computed. In its own file, because nvcc needs as long for it as
-// for the block's kernels.
+// on the operands that the device computed.
 #include "kernels/common/attention_gradient_reference.cuh"
 #include "kernels/common/rounding.cuh"
 #include "kernels/common/row_norm_gradient.cuh"
