@@ -8,8 +8,6 @@
 // the latency. The lanes of a warp access the same address: a load is one request of one sector,
 // and the warp does not diverge. The loop adds a jump and two or three instructions per 256 steps,
 // about 1 % of a chain of multiply-adds and less of the other chains.
-//
-// Two variants execute the steps of l2 and dram with one block on each SM.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -281,8 +279,8 @@ Variant atomic_l2() {
 
 // Each block starts in its own share of the chain, at a random line if the share is longer than the
 // chase. With a fixed line, shares that are whole rounds over the windows (128 SMs in 512 MiB)
-// would put all SMs in one window at the same time, in DRAM rows that other SMs have opened. Each
-// block stores its distance from its start, so results do not depend on the number of blocks.
+// would put all SMs in one window at the same time. Each block stores its distance from its start,
+// so results do not depend on the number of blocks.
 __global__ void __launch_bounds__(kWarp)
     chase_on_all_sms_kernel(Order order, std::uint64_t* chain, std::uint32_t* distances,
                             int steps) {

@@ -292,8 +292,8 @@ Variant one_wait() {
 // ---- warp_registers: one warp holds a row in registers
 //
 // Each warp processes a row, and a block eight rows: lanes reduce with shuffles only, without
-// shared memory or barriers. A short row no longer needs its own block; an SM holds 32 blocks and
-// starts only a few at a time. The cost is a limit on rows: 32 elements for each of 32 lanes.
+// shared memory or barriers. A short row no longer needs its own block, of which an SM holds 32.
+// The cost is a limit on rows: 32 elements for each of 32 lanes.
 
 Variant warp_registers() {
   return fits_registers(

@@ -411,7 +411,7 @@ Variant block_atomics() {
 // Each block stores its column sums, and further kernels sum them in a fixed order: results are
 // bitwise identical for equal inputs, and global_reduction_requests decreases to zero. The partial
 // sums of all blocks form a small matrix that fits in L2, so dram_read_bytes is unchanged. It costs
-// the launch of one or two kernels, which wait for the last block.
+// the launch of one or two kernels.
 
 Variant block_partials() {
   return stored_by(variant("block_partials", "block_atomics",

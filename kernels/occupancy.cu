@@ -402,7 +402,7 @@ bool has_many_steps(const Problem& p) {
 // Each thread keeps 80 values in registers and applies one multiply-add to each of them per step. A
 // warp has an independent multiply-add for every cycle, so it needs no other warp to hide latency.
 // The registers leave room for two blocks of 256 threads per SM, which costs no time:
-// local_load_requests is 0, and nearly all instructions are multiply-adds.
+// local_load_requests is 0.
 // held: blocks_per_sm = 2; local_load_requests = 0
 
 __global__ void __launch_bounds__(kHeldBlock)

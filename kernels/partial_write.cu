@@ -36,8 +36,7 @@ std::int64_t out_count(const Problem& p) {
 // The kernel stores only the n values, into an output whose other words are zero already. The
 // modified sectors have min(stride, 8) times the bytes of the values, and at stride 2 and above no
 // sector is complete. With ECC, L2 must load the rest of a sector before it writes the sector to
-// DRAM. dram_write_bytes counts whole sectors, and dram_read_bytes increases by as much if they are
-// loaded first.
+// DRAM. dram_read_bytes then increases by as much as dram_write_bytes, which counts whole sectors.
 
 __global__ void __launch_bounds__(kBlock) write_strided_kernel(Problem p, Data d) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;

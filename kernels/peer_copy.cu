@@ -151,7 +151,8 @@ Work work(const Problem& p) {
 
 constexpr auto is_large = at_least(&Problem::n, 1 << 22);
 
-/// The phases of the rank that moves the most bytes: a kernel, or a copy in a stream per part.
+/// Phases of the rank that sends or receives the maximum number of bytes: a kernel, or a copy per
+/// stream.
 std::vector<Phase> phases(const Problem& p, LinkUse by) {
   const Work w = work(p);
   Phase phase;

@@ -25,7 +25,7 @@ struct Data {
   int rank;
   Ranks<const std::uint64_t>
       chain;            // first word of a line: distance of the next line from the start, in bytes
-  std::uint32_t* last;  // of chases: line at which the last step of rank 0 arrived
+  std::uint32_t* last;  // output of chases: line at which the last step of rank 0 arrived
   Ranks<std::uint32_t> counter;
   Ranks<std::uint32_t> mailbox;  // number of the last signal received
 };

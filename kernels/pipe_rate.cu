@@ -171,8 +171,8 @@ struct Number<float> {
     return (input == Input::d ? 0x1.fp-13f : 1.0f) * (2.0f * unit - 1.0f);
   }
 };
-// c is negative here: x oscillates around d/(1-c), within 2 of zero. After some hundred steps its
-// last bits stop changing, and each further pair of steps leaves x unchanged.
+// c is negative here: x oscillates around d/(1-c), within 2 of zero. After some hundred steps, a
+// pair of steps leaves x unchanged.
 template <>
 struct Number<__half> {
   std::uint64_t seed;

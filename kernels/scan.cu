@@ -263,7 +263,7 @@ Variant warp_shuffles() {
 // A thread holds four 16-byte vectors in registers and scans each of them sequentially. The
 // shuffles then process one sum per vector instead of one element, and shared memory one sum per
 // warp: global_load_requests and warp_instructions decrease. A thread has 4 × 16 = 64 bytes in
-// flight instead of 4, and a tile is 64 / 4 = 16 times as large. dram_read_bytes is unchanged.
+// flight instead of 4. dram_read_bytes is unchanged.
 
 constexpr int kVectors = 4;
 constexpr std::int64_t kTile = kTileElements<kBlock, kVectors>;

@@ -303,9 +303,8 @@ Variant one_wait() {
 // ---- warp_registers: one warp holds a row in registers
 //
 // Each warp processes a row, and a block eight rows. Lanes reduce with shuffles only, so the kernel
-// uses no shared memory and no warp waits for another. A short row no longer needs its own block;
-// an SM holds at most 32 blocks and starts only a few at a time. The cost is a limit on rows: 32
-// elements for each of 32 lanes.
+// uses no shared memory and no warp waits for another. A short row no longer needs its own block,
+// of which an SM holds at most 32. The cost is a limit on rows: 32 elements for each of 32 lanes.
 
 Variant warp_registers() {
   const auto launch_of = [](auto m) {

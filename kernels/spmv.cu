@@ -416,11 +416,11 @@ Variant csr_adaptive() {
 // round's elements in shared memory. All threads therefore have equal work, whether rows are long,
 // short or empty: active_lanes_per_instruction is near 32 with a power law, too. The kernel finds
 // the beginning of each share with a binary search along a diagonal of the grid of rows and
-// nonzeros; nothing is precomputed. A thread that reaches a row end stores the row's sum. The sum
-// of an unfinished row passes to the next thread through a scan, and to the next round in a
-// register. A second kernel adds it to the sum of the next block. The cost is the search, the scan,
-// and more instructions per nonzero. (Merrill and Garland, "Merge-based parallel sparse
-// matrix-vector multiplication", SC 2016.)
+// nonzeros. A thread that reaches a row end stores the row's sum. The sum of an unfinished row
+// passes to the next thread through a scan, and to the next round in a register. Between blocks, a
+// second kernel adds the sum of the unfinished row. The cost is the search, the scan, and more
+// instructions per nonzero. (Merrill and Garland, "Merge-based parallel sparse matrix-vector
+// multiplication", SC 2016.)
 
 // One block per block slot, or fewer if the list has fewer than kPart * kBlock elements per block.
 std::int64_t merge_blocks(const Problem& p, const DeviceSpec& device) {

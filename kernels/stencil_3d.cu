@@ -286,8 +286,7 @@ Variant stream_z_tile() {
 //
 // Each step of stream_z computes four points along z and issues all its loads before its stores:
 // the loads of four points are in flight. branch_instructions decreases; global_load_requests and
-// l2_sectors are unchanged. The cost is registers. Planes after the last whole step are computed
-// one by one.
+// l2_sectors are unchanged. The cost is registers.
 
 Variant stream_z_unrolled() {
   constexpr int kPlanes = 4;

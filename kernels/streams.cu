@@ -178,8 +178,8 @@ Variant breadth_first() {
 // The copies are in streams, as in depth_first, but the kernels run in the legacy default stream. A
 // kernel there waits for all work enqueued before in any stream, and all work enqueued later waits
 // for the kernel. No copy overlaps a kernel any more; only the copy out of one chunk overlaps the
-// copy in of the next. The time increases. Streams created with cudaStreamNonBlocking do not
-// synchronize this way.
+// copy in of the next. The time increases. Streams created with cudaStreamNonBlocking do not wait
+// for the default stream.
 
 Variant default_stream() {
   Variant v = variant("default_stream", "depth_first", "y", time(Direction::increases, 1.3));

@@ -151,8 +151,7 @@ Reason nothing_to_gather(const Problem& p, const DeviceSpec&) {
 
 // ---- one_gpu: no division
 //
-// Each GPU computes the whole product. No bytes cross the links. The other variants must be faster
-// than this one.
+// Each GPU computes the whole product. No bytes cross the links.
 
 Variant one_gpu() {
   Variant v = with_cublas("one_gpu", "");
@@ -305,9 +304,9 @@ Variant partial_sums() {
 //
 // The part is multiplied in chunks of rows. Each finished chunk is copied in another stream while
 // the next one is multiplied; copies need no SM. The copies of the last chunk do not overlap, and
-// SMs are idle at the end of each product. The last chunk is therefore only as large as fills the
-// SMs once, and the others are as large as can be copied while the next one is multiplied. If k is
-// split, a chunk is the rows that one GPU sums, with the GPU's own rows last.
+// SMs are idle at the end of each product. The last chunk is therefore only large enough to fill
+// the SMs once; each other chunk can be copied while the next one is multiplied. If k is split, a
+// chunk is the rows that one GPU sums, with the GPU's own rows last.
 
 Steps carried(const Problem& p, Carrier by, const Move<T>& move) {
   return by == Carrier::copy_engine ? copied(move) : stored(p, move, kStoringBlocks);

@@ -26,8 +26,8 @@ using training::Phase;
 //
 // Products apply their biases. GELU, residual additions, GELU's slope and column sums are separate
 // kernels. Each kernel loads the result of the previous one from memory and works in place where
-// frameworks allow it. A further kernel checks the gradients for non-finite values. AdamW is one
-// kernel per tensor, and in 16 bits another kernel copies its weights.
+// frameworks do. A further kernel checks the gradients for non-finite values. AdamW is one kernel
+// per tensor, and in 16 bits another kernel copies its weights.
 
 constexpr int kBlock = 256;
 
@@ -195,8 +195,8 @@ struct Network : StepNetwork<T, Problem, Data> {
     return layer == 0 ? static_cast<const T*>(d.x) : of(d.stream, outer(p), layer - 1);
   }
   T* dx(int layer) const { return of(d.dx, outer(p), layer - 1); }
-  // With recomputation, the forward pass stores the values of all layers in the same place;
-  // recomputed values have a place per layer.
+  // With recomputation, all layers share one array in the forward pass; recomputed values are kept
+  // per layer.
   T* h(int layer, bool again = true) const {
     return of(way.recomputes ? d.h_recomputed : d.h, inner(p), way.recomputes && !again ? 0 : layer);
   }

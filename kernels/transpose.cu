@@ -355,8 +355,8 @@ Variant tile64_vectors() {
 //
 // Consecutive blocks have tiles that are neighbours in `out` instead of in `in`. They store whole
 // rows of `out` at about the same time, and their loads jump from row to row. All counters are
-// unchanged, such as l2_sectors and global_store_sectors_per_request; no counter shows the order in
-// which DRAM receives the sectors. The cost is a division per thread.
+// unchanged, such as l2_sectors and global_store_sectors_per_request. The cost is a division per
+// thread.
 
 Variant output_order() {
   return vectors<TileOrder::by_columns>(

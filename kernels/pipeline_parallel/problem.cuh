@@ -111,7 +111,7 @@ struct Layer {
     const std::int64_t row = i / width * width;
     const std::int64_t column = i % width;
     ProductSums z;
-    double squares = 0;  // of the errors of the previous layer
+    double squares = 0;  // sum over the errors of the previous layer
     for (std::int64_t c = 0; c < width; ++c) {
       const double weight = to_double(w[c * width + column]);
       z.add(weight * (x ? to_double(x[row + c]) : to_double(values[row + c])));
