@@ -298,7 +298,6 @@ struct AfterTrips {
   }
 };
 
-/// Reference of an output; outputs are numbered in the order of declaration.
 AfterTrips after_trips(const Data& d, int output) {
   const int* const trips[] = {d.trips_equal, d.trips_random, d.trips_binned};
   return {d.x, trips[output]};

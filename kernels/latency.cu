@@ -124,7 +124,6 @@ Variant chain(std::string id, std::string compare_to, std::string output) {
   return v;
 }
 
-/// Returns a variant with one chain on an idle GPU.
 Variant chain(std::string id, std::string compare_to, std::string output, void (*kernel)(Task),
               int threads) {
   Variant v = chain(std::move(id), std::move(compare_to), std::move(output));

@@ -74,7 +74,6 @@ Shape shape(const Problem& p, const Extent& block) {
   return shape_of_tiles({p.nx, p.ny, p.nz}, block, block);
 }
 
-/// Metrics of a launch whose threads each process up to `turns` elements.
 MetricValues metrics(const Problem& p, const Shape& s, std::int64_t turns) {
   const std::int64_t warps = s.grid.count() * ceil_div(s.block.count(), kWarp);
   const double idle = 1 - static_cast<double>(elements(p)) / (warps * kWarp * turns);

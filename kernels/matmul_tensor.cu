@@ -126,7 +126,6 @@ int load_width_bytes(const Problem& p) {
 
 using Kernel = TiledKernel<Problem, const void*, const void*, void*>;
 
-// A kernel with the launch parameters of the Tiling that it was compiled for.
 template <class T>
 Kernel tiled(decltype(Kernel::kernel) kernel, std::int64_t dynamic_shared_bytes = 0) {
   return {kernel, {T::kBlockM, T::kBlockN, 1}, {T::kThreads, 1, 1}, dynamic_shared_bytes};

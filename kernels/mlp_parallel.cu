@@ -126,7 +126,6 @@ std::int64_t max_units(const Problem& p) {
   return max_of_ranks(p.gpus, [&](int r) { return units_of(p, r).size(); });
 }
 
-/// Operations of both products for this number of hidden units.
 double operations_of(const Problem& p, std::int64_t units) {
   return 2.0 * 2.0 * static_cast<double>(p.tokens * p.width) * static_cast<double>(units);
 }
@@ -153,7 +152,6 @@ double summed_bytes(const Problem& p) {
   return bytes_of(2 * (p.gpus - 1) * most * p.width);
 }
 
-/// A share of both products of `units` hidden units.
 Phase products_phase(const Problem& p, std::int64_t units, double share) {
   Phase phase;
   phase.what = "products";

@@ -118,7 +118,6 @@ Work work(const Problem& p) {
          reads<float>(p.rows * (is_layer ? 2 : 1)) + writes<float>(sum_columns(p));
 }
 
-// Launch arguments other than the operands.
 struct Call {
   const Problem& p;
   float* dweights;

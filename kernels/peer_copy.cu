@@ -13,7 +13,6 @@
 
 namespace gpuexp::peer_copy {
 
-// Which GPU receives from which.
 enum class Pattern {
   one_way,    // GPU 0 receives the array of GPU 1
   ring,       // each GPU receives the array of the next: with two GPUs, both directions at once

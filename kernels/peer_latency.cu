@@ -4,8 +4,7 @@
 // spans GPUs contains a chain of such accesses, which more bandwidth does not shorten.
 //
 // One block of GPU 0 makes `steps` steps on the memory of GPU 1, each of which needs the result of
-// the previous one. For signals, both GPUs alternate. The latency is the time divided by the number
-// of steps.
+// the previous one. For signals, both GPUs alternate.
 #include <algorithm>
 #include <string>
 #include <utility>

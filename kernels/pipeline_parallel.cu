@@ -151,7 +151,6 @@ Steps layer(const Problem& p, const Operands& x) {
   return p.width % kPartUnit == 0 ? layer_of<16>(p, x) : layer_of<4>(p, x);
 }
 
-/// A kernel of one warp that signals or waits.
 template <class... Parameters, class... Arguments>
 Steps by_one_warp(const Problem& p, void (*kernel)(Parameters...), const Arguments&... arguments) {
   return launch(kernel, shape_of_shares({1}, {p.tokens, p.width}, 32), arguments...);

@@ -155,7 +155,6 @@ Steps run(const Problem& p, const std::vector<void*>& in, const std::vector<void
                                     : launch_pass<P, Math::functions>(p, in, out);
 }
 
-// Number of arrays of n elements that a pass reads and writes.
 template <template <Math> class P>
 constexpr int kArrays = P<Math::intrinsics>::kIns + P<Math::intrinsics>::kOuts;
 

@@ -91,7 +91,6 @@ std::int64_t points(const Problem& p) {
   return extent(p).count();
 }
 
-/// Blocks of `block` threads that compute a box of `tile` points each.
 Shape shape(const Problem& p, Extent block, Extent tile) {
   return shape_of_tiles({p.nx, p.ny, p.nz}, tile, block);
 }

@@ -38,7 +38,6 @@ __global__ void __launch_bounds__(kBlock)
   if (i < n) y[i] = fma_way::run<kWay>(x[i], cost);
 }
 
-/// The elements of a chunk and its three steps.
 struct Chunk {
   float* d_x;  ///< device memory for the chunk's elements of x
   float* d_y;  ///< device memory for the chunk's elements of y

@@ -21,7 +21,6 @@ struct Problem {
   int fields;
 };
 
-// Both inputs contain the same records.
 struct Data {
   float* aos;  ///< n × 8: field f of record i at 8·i + f
   float* soa;  ///< 8 × n: field f of record i at f·n + i
