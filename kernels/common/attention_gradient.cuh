@@ -1,23 +1,23 @@
-// Attention's backward pass on tensor cores: operations of a warp on tiles of scores, and the
-// accumulation of the gradient of Q in global memory.
+// Attention's backward pass on tensor cores: operations of a warp on tiles of scores, and
+// accumulation of dQ in global memory.
 //
 // A warp computes transposed scores, Sᵀ = K·Qᵀ. Their registers have the layout of the next
 // product's left operand (mma_sync.cuh), so the warp computes dV = Pᵀ·dO and dK = dSᵀ·Q without
-// shared memory. For dQ = dS·K, other warps need dSᵀ, which they load from shared memory,
-// transposed.
+// shared memory. For dQ = dS·K, all warps load dSᵀ from shared memory, transposed.
 #pragma once
 
 #include "kernels/common/attention_tile.cuh"
 
 namespace gpuexp::attention {
 
-/// Operands of the forward pass, the gradient of its output, and two values per row.
+/// Operands of the forward pass, dO, and two values per row.
 template <class In>
 struct GradientOperands {
   Operands<In> x;
   const In* d_o;
-  const float* log_sum2;  ///< log₂ Σ e^s; infinity, so that weights are 0, if no key is attended
-  const float* delta;     ///< Σ dO·O
+  const float*
+      log_sum2;  ///< log₂ Σ e^s; infinity if the row attends to no key, so that its weights are 0
+  const float* delta;  ///< Σ dO·O
 };
 
 constexpr int kTileQueries = 64;
@@ -25,14 +25,14 @@ constexpr int kBlockKeys = 128;
 constexpr int kKeyWarps = kBlockKeys / 16;
 constexpr int kKeyThreads = 32 * kKeyWarps;
 
-/// Rows per head in arrays of one value per row, padded so that each tile starts at a multiple of
-/// 16 bytes.
+/// Rows per head in arrays with one value per row. Padding aligns each tile to 16 bytes.
 __host__ __device__ inline std::int64_t padded_rows(std::int64_t queries) {
   return (queries + kTileQueries - 1) / kTileQueries * kTileQueries;
 }
 
-/// Tiles of queries, first to end - 1, that can attend to the kBlockKeys keys starting at `from`.
-/// is_whole() returns whether all queries of the tile at `query` attend to all of these keys.
+/// The tiles of queries, `first` to `end` - 1, that can attend to the kBlockKeys keys starting at
+/// `from`. is_whole() returns whether all queries of the tile at `query` attend to all these
+/// keys.
 struct QueryRange {
   int first;
   int end;
@@ -55,8 +55,8 @@ struct QueryRange {
   }
 };
 
-/// Replaces scores s by weights e^(scale·s - L). `scale_log2` is scale·log₂(e); log_sum2_of(i,
-/// half, j, c) returns L·log₂(e) of the element's query.
+/// Replaces scores s by weights e^(scale·s - L), where log_sum2_of(i, half, j, c) returns
+/// L·log₂(e) of the element's query, and `scale_log2` is scale·log₂(e).
 template <int kRowTiles, int kColumnTiles, class LogSumOf>
 __device__ __forceinline__ void compute_weights(MmaSums<float> (&s)[kRowTiles][kColumnTiles],
                                                 float scale_log2, LogSumOf log_sum2_of) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ void compute_weights(MmaSums<float> (&s)[kRowTiles][k
         }
 }
 
-/// Offset of the fp32 sums of dQ for a head's tile of queries that starts at `query`.
+/// Offset of dQ's fp32 sums for the tile of queries that starts at `query`.
 __host__ __device__ inline std::int64_t dq_sums_offset(std::int64_t head, std::int64_t queries,
                                                        int query, int dim) {
   return (head * padded_rows(queries) + query) * dim;
@@ -85,8 +85,8 @@ struct KeyGradients {
   In* dv;
 };
 
-/// Shared memory of a block of keys: K, V, kStages tiles of Q and dO with the two values of each
-/// row, and dSᵀ if kAccumulatesDq.
+/// Shared memory of a block of keys: K, V, kStages stages of Q, dO, log_sum2 and delta, and dSᵀ
+/// if the block computes dQ (kAccumulatesDq).
 template <int kDim, int kStages, bool kAccumulatesDq>
 struct KeyBlockTiles {
   using Tile = RowTile<kDim>;
@@ -109,8 +109,8 @@ struct KeyBlockTiles {
   __device__ char* scores() const { return shared + 2 * kKeyBytes + kStages * kStageBytes; }
 };
 
-/// Sets weights to 0 if the query does not attend to the key. The rows of the warp's sums are keys
-/// starting at `key`, the columns are queries starting at `query`.
+/// Sets weights to 0 where the query does not attend to the key. The rows of the warp's tile are
+/// keys from `key` on, the columns are queries from `query` on.
 template <int kColumnTiles>
 __device__ __forceinline__ void apply_mask_transposed(MmaSums<float> (&p)[1][kColumnTiles],
                                                       const AttendedKeys& allowed, int key,
@@ -131,7 +131,7 @@ __device__ __forceinline__ void apply_mask_transposed(MmaSums<float> (&p)[1][kCo
   }
 }
 
-/// Bit mask of the keys `key` and `key` + 1 of a row that dropout keeps; `key` is even.
+/// Two bits: whether dropout keeps the keys `key` and `key` + 1 of a row; `key` is even.
 __device__ __forceinline__ unsigned kept_pair(const Heads& heads, std::int64_t row, int key) {
   const std::uint32_t threshold = dropout_threshold(heads.dropout);
   const PhiloxWords words =
@@ -142,8 +142,8 @@ __device__ __forceinline__ unsigned kept_pair(const Heads& heads, std::int64_t r
   return (a >= threshold ? 1u : 0u) | (b >= threshold ? 2u : 0u);
 }
 
-/// Bit mask of a lane's four elements of a tile of scores that dropout keeps, in element order.
-/// `row` is the tile's first row of all query rows, `key` its first key.
+/// Four bits: which of a lane's four elements of a tile of scores dropout keeps. `row` is the
+/// tile's first row, counted over all rows of Q; `key` is its first key.
 __device__ __forceinline__ unsigned dropout_mask_of_tile(const Heads& heads, std::int64_t row,
                                                          int key) {
   const int at = key + accumulator_column(0, 0);
@@ -151,9 +151,9 @@ __device__ __forceinline__ unsigned dropout_mask_of_tile(const Heads& heads, std
          kept_pair(heads, row + accumulator_row(0, 1), at) << 2;
 }
 
-/// dropout_mask_of_tile() for a transposed tile. A call of Philox covers four keys, which four
-/// lanes hold. Each lane makes the call for one of its four elements and receives the bits of the
-/// other three from the other lanes.
+/// dropout_mask_of_tile() for a transposed tile. One call of Philox covers four keys, which four
+/// lanes have. Each of these lanes makes the call for one of its four elements, and receives the
+/// bits of its other three elements from the other three lanes.
 __device__ __forceinline__ unsigned dropout_mask_of_transposed_tile(const Heads& heads,
                                                                     std::int64_t row, int key) {
   const std::uint32_t threshold = dropout_threshold(heads.dropout);
@@ -176,7 +176,7 @@ __device__ __forceinline__ unsigned dropout_mask_of_transposed_tile(const Heads&
 }
 
 /// Packs kept_of(tile) of all tiles of a lane, four bits per tile. Kernels call this before they
-/// compute scores, which need the registers.
+/// compute scores, because both need many registers.
 template <bool kHasDropout, int kTiles, class KeptOf>
 __device__ __forceinline__ unsigned dropout_mask(KeptOf kept_of) {
   static_assert(4 * kTiles <= 32, "a bit for each element of a lane");
@@ -189,9 +189,9 @@ __device__ __forceinline__ unsigned dropout_mask(KeptOf kept_of) {
   return kept;
 }
 
-/// Replaces P and dP by the factors of the gradient products: P with dropout applied, and dS =
-/// P∘(f·dP - delta), where f is the dropout factor. delta_of(i, half, j, c) returns delta of the
-/// element's query. `kept` has four bits per tile of a lane, set if dropout keeps the element.
+/// Replaces P and dP by the left operands of the gradient products: P with dropout, and dS =
+/// P∘(f·dP - delta), where f is 0 for dropped elements, otherwise the gain. delta_of(i, half, j,
+/// c) returns delta of the element's query. `kept` has four bits per tile of a lane.
 template <bool kHasDropout, int kRowTiles, int kColumnTiles, class DeltaOf>
 __device__ __forceinline__ void compute_score_gradients(
     MmaSums<float> (&p)[kRowTiles][kColumnTiles], MmaSums<float> (&ds)[kRowTiles][kColumnTiles],
@@ -217,8 +217,7 @@ __device__ __forceinline__ void compute_score_gradients(
   }
 }
 
-/// A warp rounds dSᵀ to In and stores it to shared memory, starting at row `key_row` of the block's
-/// keys.
+/// A warp rounds dSᵀ to In and stores it to shared memory, from row `key_row` on.
 template <class In, int kColumnTiles>
 __device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][kColumnTiles],
                                                  char* scores, int key_row) {
@@ -234,22 +233,21 @@ __device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][k
   }
 }
 
-/// dS·K for a tile of queries. All warps of a block take part; each computes some rows and columns.
+/// dS·K for a tile of queries, by all warps of a block. Each warp computes some rows and columns.
 template <class In, int kDim>
 class TileGradient {
   using Scores = RowTile<kTileQueries>;
   using Keys = RowTile<kDim>;
-  // ldmatrix loads two tiles of 8 columns. With kDim = 96, a quarter of the columns would be three
-  // tiles, so each warp has half of the columns instead.
+  // ldmatrix loads two tiles of 8 columns. For kDim = 96, a quarter of the columns would be three
+  // tiles, so each warp computes half of the columns.
   static constexpr int kRowWarps = kDim == 96 ? 4 : 2;
   static constexpr int kRowTiles = kTileQueries / 16 / kRowWarps;
   static constexpr int kColumnTiles = kDim / 8 * kRowWarps / kKeyWarps;
 
  public:
-  /// Fragments per tile. A warp adds a fragment, four sums of each lane, with one instruction.
+  /// Fragments per tile. A warp adds one fragment, four sums per lane, with one instruction.
   static constexpr int kFragments = kDim / 8 * kTileQueries / 16;
 
-  /// Accumulates dS·K with dSᵀ and K in shared memory.
   __device__ __forceinline__ void multiply(const char* scores, const char* k) {
     const int lane = threadIdx.x % 32;
     const char* const a_row =
@@ -274,8 +272,8 @@ class TileGradient {
     }
   }
 
-  /// Adds the sums to the tile's sums in global memory. These have the order of the fragments, so
-  /// neighbouring lanes access neighbouring words.
+  /// Adds the sums to the tile's sums in global memory, which are stored in fragment order, so
+  /// that neighbouring lanes access neighbouring words.
   __device__ __forceinline__ void add_to(float* tile) const {
     constexpr int kColumns = kDim / 8;
     const int first = first_row() / 16 * kColumns + first_column() / 8;
@@ -294,7 +292,7 @@ class TileGradient {
   __device__ static int first_column() {
     return static_cast<int>(threadIdx.x) / 32 / kRowWarps * 8 * kColumnTiles;
   }
-  /// One 16-byte atomic operation for compute capability 9.0 and later, four 4-byte ones before.
+  /// One 16-byte atomic addition; before compute capability 9.0, four 4-byte atomic additions.
   __device__ static void add_words(float* to, const float (&x)[4]) {
 #if __CUDA_ARCH__ >= 900
     atomicAdd(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));

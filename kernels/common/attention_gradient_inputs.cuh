@@ -15,7 +15,6 @@ namespace gpuexp::attention {
 /// Approximate log Σ e^s of a row. Keys are random with variance 1/3, so scores have a standard
 /// deviation of scale·|q|/√3. The logarithm of the mean of e^s is half of their variance. The
 /// function uses only operations that host and device round identically.
-// device round alike.
 template <class In>
 struct LogSum {
   Uniform<In> q;

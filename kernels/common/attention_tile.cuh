@@ -1,9 +1,9 @@
-// A warp's part of attention on tensor cores: 16 or 32 queries, tiles of keys, online softmax,
+// Attention of a warp on tensor cores: 16 or 32 queries, tiles of keys, online softmax, and
 // accumulators in registers (Dao, "FlashAttention-2", 2023).
 //
-// mma.sync leaves the scores of 16 queries by 8 keys in a warp's registers in the layout of the
-// next product's left operand (mma_sync.cuh), so P does not pass through shared memory. Four lanes
-// share a row and reduce its maximum and sum.
+// mma.sync leaves the scores of 16 queries and 8 keys in registers in the layout of the next
+// product's left operand (mma_sync.cuh), so P needs no shared memory. Four lanes share a row and
+// reduce its maximum and sum.
 #pragma once
 
 #include "kernels/common/attention_problem.cuh"
@@ -18,8 +18,8 @@ namespace gpuexp::attention {
 constexpr int kWarps = 4;
 constexpr int kBlock = 32 * kWarps;
 
-/// Rows of kDim 16-bit elements in shared memory. 16 bytes of padding shift each row by four banks,
-/// so the eight rows that ldmatrix reads at once cover all 32 banks.
+/// Rows of kDim 16-bit elements in shared memory. 16 bytes of padding shift each row by four
+/// banks, so the eight rows that ldmatrix reads at once use all 32 banks.
 template <int kDim>
 struct RowTile {
   static constexpr int kPitch = 2 * kDim + 16;
@@ -27,8 +27,8 @@ struct RowTile {
   __device__ static int offset(int row, int byte) { return row * kPitch + byte; }
 };
 
-/// All threads of the block load kRows rows of kDim elements to shared memory: `left` rows starting
-/// at `from`, then zeros.
+/// All threads of the block load kRows rows of kDim elements to shared memory: the `left` rows
+/// that start at `from`, then rows of zeros.
 template <int kDim, int kRows, class In>
 __device__ __forceinline__ void load_rows(char* tile, const In* from, int left) {
   using Tile = RowTile<kDim>;
@@ -43,7 +43,7 @@ __device__ __forceinline__ void load_rows(char* tile, const In* from, int left) 
     *reinterpret_cast<uint4*>(tile + Tile::offset(row, unit * 16)) = bits;
   }
 }
-/// load_rows() with cp.async, by kThreads neighbouring threads. The caller commits the group.
+/// load_rows() by cp.async of kThreads neighbouring threads. The caller commits the group.
 template <int kDim, int kRows, int kThreads = kBlock, class In>
 __device__ __forceinline__ void copy_rows_async(char* tile, const In* from, int left) {
   using Tile = RowTile<kDim>;
@@ -60,9 +60,8 @@ __device__ __forceinline__ void copy_rows_async(char* tile, const In* from, int 
   }
 }
 
-/// A warp stores kRows rows of kColumns 16-bit elements from shared memory to rows of `pitch`
-/// elements. It stores at most `left` rows, and the first `columns` elements of each, a multiple of
-/// 8.
+/// A warp stores at most `left` of the kRows rows in shared memory to rows with a stride of
+/// `pitch` elements. Of each row it stores the first `columns` elements, a multiple of 8.
 template <int kColumns, int kRows, int kPitch, class In>
 __device__ __forceinline__ void store_rows(const char* tile, In* to, std::int64_t pitch, int left,
                                            int columns = kColumns) {
@@ -82,7 +81,7 @@ constexpr float kLn2 = 0.693147181f;
 
 constexpr int kLanesOfRow = 4;  // lanes that share a row of a product
 
-/// Rounds two elements to In and packs them in a register of a fragment.
+/// Rounds two elements to In and packs them into one register of a fragment.
 template <class In>
 __device__ __forceinline__ unsigned round_to_pair(float a, float b) {
   const auto pair = narrow<In>(make_float2(a, b));
@@ -91,8 +90,8 @@ __device__ __forceinline__ unsigned round_to_pair(float a, float b) {
   return bits;
 }
 
-/// Row and column of an element of a warp's 16·kRowTiles × kColumns sums: row tile i and half,
-/// column tile j and element c (mma_sync.cuh).
+/// Row and column of an element in a warp's 16·kRowTiles × kColumns sums, from its row tile i and
+/// half, and its column tile j and element c (mma_sync.cuh).
 __device__ __forceinline__ int accumulator_row(int i, int half) {
   return 16 * i + 8 * half + static_cast<int>(threadIdx.x % 32 / 4);
 }
@@ -100,8 +99,8 @@ __device__ __forceinline__ int accumulator_column(int j, int c) {
   return 8 * j + 2 * static_cast<int>(threadIdx.x % 4) + c;
 }
 
-/// sums += S·V. S has the register layout of a product's result and is rounded to In; V has kKeys
-/// rows in shared memory.
+/// sums += S·V. S is in registers in the layout of a product's result, and is rounded to In; V
+/// has kKeys rows in shared memory.
 template <class In, int kDim, int kRowTiles, int kKeys>
 __device__ __forceinline__ void accumulate_product(MmaSums<float> (&sums)[kRowTiles][kDim / 8],
                                                    const MmaSums<float> (&s)[kRowTiles][kKeys / 8],
@@ -134,9 +133,9 @@ __device__ __forceinline__ void accumulate_product(MmaSums<float> (&sums)[kRowTi
   }
 }
 
-/// A warp multiplies each row of its sums by factor_of(i, half), rounds it to In and stores it;
-/// `left` rows start at `to`. `staging` has as many rows of shared memory, which only this warp
-/// uses.
+/// A warp multiplies each row of its sums by factor_of(i, half), rounds it to In, and stores the
+/// first `left` rows at `to`. `staging` is shared memory for 16·kRowTiles rows, which only this
+/// warp uses.
 template <int kDim, int kRowTiles, class In, class FactorOf>
 __device__ __forceinline__ void store_sums(const MmaSums<float> (&sums)[kRowTiles][kDim / 8],
                                            char* staging, In* to, int left, FactorOf factor_of) {
@@ -185,8 +184,7 @@ class WarpAttention {
   __device__ __forceinline__ static void multiply(Scores& s, const char* q, const char* k) {
     const int lane = threadIdx.x % 32;
     const char* const q_row = q + Tile::offset(lane % 16, lane / 16 * 16);
-    // ldmatrix loads four blocks of 8 keys by 8 elements: two along the head dimension, two along
-    // the keys.
+    // Four 8×8 blocks for ldmatrix: two along the head dimension, times two along the keys.
     const char* const k_row = k + Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i)
@@ -212,8 +210,8 @@ class WarpAttention {
     }
   }
 
-  /// Sets scores to minus infinity if the query does not attend to the key. The tile's first key is
-  /// `key`; query_of(row) returns the query of one of the warp's rows.
+  /// Sets scores to minus infinity where the query does not attend to the key. `key` is the
+  /// tile's first key; query_of(row) returns the query of a row of this warp.
   template <class QueryOf>
   __device__ __forceinline__ static void apply_mask(Scores& s, const AttendedKeys& allowed, int key,
                                                     QueryOf query_of) {
@@ -236,9 +234,9 @@ class WarpAttention {
     }
   }
 
-  /// A step of the online softmax: replaces scores s by 2^((s - max)·scale_log2) and adds them to
-  /// the row sums. If a score exceeds its row's stored maximum by more than `slack` powers of two,
-  /// the warp updates its maxima and rescales its sums.
+  /// One step of the online softmax: replaces scores s by 2^((s - max)·scale_log2) and adds the
+  /// results to the row sums. If a score times scale_log2 exceeds its row's maximum by more than
+  /// `slack`, the warp updates its maxima and rescales its sums.
   __device__ __forceinline__ void online_softmax(Scores& s, float scale_log2, float slack) {
     bool grows = false;
     float largest[kRowTiles][2];
@@ -259,7 +257,7 @@ class WarpAttention {
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        // A row that has attended to no key yet has no maximum to subtract.
+        // Before a row attends to any key, it has no maximum to subtract.
         const float max = max_[i][half] == -INFINITY ? 0.0f : max_[i][half];
 #pragma unroll
         for (int j = 0; j < kKeyTiles; ++j) {
@@ -275,8 +273,9 @@ class WarpAttention {
   }
 
   /// Sets the elements of P that dropout drops to 0. `row` is the warp's first row, counted over
-  /// all rows of Q. Two lanes hold halves of a group of four keys. Each lane computes the words of
-  /// one of two groups and sends the other lane its half.
+  /// all rows of Q. Each of two neighbouring lanes has one half of each group of four keys. A
+  /// lane computes the random words of one of two groups, and exchanges half of them with the
+  /// other lane.
   __device__ __forceinline__ static void drop(Scores& s, const Heads& heads, std::int64_t row,
                                               int key) {
     const std::uint32_t threshold = dropout_threshold(heads.dropout);
@@ -305,14 +304,15 @@ class WarpAttention {
     }
   }
 
-  /// Adds P·V for a tile of V in shared memory.
+  /// Adds P·V to the accumulators, for a tile of V in shared memory.
   __device__ __forceinline__ void add(const Scores& s, const char* v) {
     accumulate_product<In, kDim, kRowTiles, kKeys>(sums_, s, v);
   }
 
   /// Divides O by the row sums, multiplies it by `gain`, rounds it to In and stores `left` rows
-  /// starting at `o`, and each row's log-sum-exp. `staging` is the warp's own rows of the tile of
-  /// Q, which it no longer needs. A row that attends to no key gets zeros and minus infinity.
+  /// starting at `o`. Also stores each row's log-sum-exp. `staging` is the warp's rows of the
+  /// tile of Q, which is not needed any more. A row that attends to no key gets zeros, and minus
+  /// infinity as log-sum-exp.
   __device__ __forceinline__ void store(char* staging, In* o, float* log_sum, int left,
                                         float gain) const {
     store_sums<kDim, kRowTiles>(sums_, staging, o, left, [&](int i, int half) {
@@ -324,8 +324,8 @@ class WarpAttention {
     });
   }
 
-  /// Stores `left` rows of unnormalized O in fp32, and each row's maximum and sum, for a kernel
-  /// that combines them. Row i is stored at index place_of(i).
+  /// Stores `left` rows of unnormalized O in fp32, with each row's maximum and sum, for a kernel
+  /// that combines partial results. Row i is stored at index place_of(i).
   template <class PlaceOf>
   __device__ __forceinline__ void store_partial(float* o, float2* max_sum, int left,
                                                 PlaceOf place_of) const {
@@ -344,8 +344,8 @@ class WarpAttention {
     }
   }
 
-  /// Stores scale·S, rounded to In, in rows of `pitch` elements: `left_rows` rows, with minus
-  /// infinity for keys `left_keys` and above. kKeys is at most kDim.
+  /// Stores scale·S, rounded to In, in rows with a stride of `pitch` elements: `left_rows` rows,
+  /// with minus infinity for keys from `left_keys` on. Requires kKeys <= kDim.
   __device__ __forceinline__ static void store_scores(const Scores& s, char* staging, In* to,
                                                       std::int64_t pitch, int left_rows,
                                                       int left_keys, float scale) {
@@ -369,7 +369,7 @@ class WarpAttention {
   }
 
  private:
-  /// Sum of a row over the four lanes that share it.
+  /// Sum of a row over its four lanes.
   __device__ float row_sum(int i, int half) const {
     return reduce_lanes<kLanesOfRow>(sum_[i][half], Sum());
   }
@@ -400,12 +400,12 @@ class WarpAttention {
 
   MmaSums<float> sums_[kRowTiles][kColumnTiles];
   float max_[kRowTiles][2];  // row maxima of s·scale_log2; minus infinity before the first key
-  float sum_[kRowTiles][2];  // this lane's part of the row sums
+  float sum_[kRowTiles][2];  // this lane's partial sums of the rows
 };
 
-constexpr int kQueries = 128;  // queries per block, a quarter for each of its warps
+constexpr int kQueries = 128;  // queries per block, divided equally among its four warps
 
-// Keys per tile, chosen so that scores and accumulators fit in a thread's registers.
+// Keys per tile, so few that scores and accumulators fit in a thread's registers.
 template <int kDim>
 constexpr int kTileKeys = kDim == 64 ? 128 : 64;
 
@@ -419,9 +419,9 @@ inline std::int64_t tile_bytes(const Problem& p) {
   return p.head_dim == 64 ? kTileBytes<64> : p.head_dim == 96 ? kTileBytes<96> : kTileBytes<128>;
 }
 
-// Tiles of keys, first to end - 1, that a block of queries processes from last to first. In tiles
-// for which is_whole() is true, every query of the block attends to every key. If `skips` is false,
-// the range includes all tiles.
+// The tiles of keys, `first` to `end` - 1, that a block of queries processes from last to first.
+// is_whole() returns whether every query of the block attends to every key of a tile. If `skips`
+// is false, the range includes all tiles.
 template <int kKeys>
 struct TileRange {
   int first;

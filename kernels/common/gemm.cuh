@@ -1,5 +1,5 @@
-// Common parts of the matrix product families: useful work, the plain fp64 reference on the device
-// and by host loops, and the error bounds of products on tensor cores.
+// Common parts of the matrix product families: useful work, fp64 references on the device and by
+// host loops, and error bounds of products on tensor cores.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace gpuexp {
 
-/// Useful work of C (m×n) = A (m×k) · B (k×n): each matrix is moved once, without padding.
+/// Useful work of C (m×n) = A (m×k) · B (k×n): each matrix is transferred once, without padding.
 inline Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k, DataType input,
                       DataType output, Pipe pipe) {
   const auto bytes = [](std::int64_t rows, std::int64_t columns, DataType type) {
@@ -20,14 +20,13 @@ inline Work gemm_work(std::int64_t m, std::int64_t n, std::int64_t k, DataType i
          writes<char>(bytes(m, n, output)) + computes(pipe, 2.0 * products);
 }
 
-/// Useful work of a product whose matrices are stored, moved and computed in a padded size.
+/// Useful work of a product, with the DRAM traffic of the padded matrices that are stored.
 inline Work padded_work(Work useful, const Work& stored) {
   useful.moved_read = stored.moved_read;
   useful.moved_written = stored.moved_written;
   return useful;
 }
 
-/// Number of elements of the matrices of a problem with extents m, n and k.
 template <class Problem>
 std::int64_t elements_of_a(const Problem& p) {
   return p.m * p.k;
@@ -41,16 +40,16 @@ std::int64_t elements_of_c(const Problem& p) {
   return p.m * p.n;
 }
 
-/// Declares the extents m, n and k, and C as the results that launch shapes must cover.
+/// Declares the extents m, n and k, and sets C as the output that launch shapes must cover.
 template <class Problem, class Data>
 void declare_extents(FamilyOf<Problem, Data>& f, std::int64_t size) {
-  f.extent("m", &Problem::m, size, 1 << 16, "rows of A and C")
-      .extent("n", &Problem::n, size, 1 << 16, "columns of B and C")
-      .extent("k", &Problem::k, size, 1 << 16, "columns of A, rows of B");
+  f.extent("m", &Problem::m, size, 1 << 16, "number of rows of A and C")
+      .extent("n", &Problem::n, size, 1 << 16, "number of columns of B and C")
+      .extent("k", &Problem::k, size, 1 << 16, "number of columns of A, equal to the rows of B");
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
 }
 
-/// A kernel whose blocks compute one tile of C each, with its launch configuration.
+/// A kernel in which each block computes one tile of C, with its launch configuration.
 template <class... Parameters>
 struct TiledKernel {
   void (*kernel)(Parameters...);
@@ -58,19 +57,20 @@ struct TiledKernel {
   Extent block;
   std::int64_t dynamic_shared_bytes = 0;
 
-  /// Returns this kernel for every problem; other callables choose a kernel by problem.
+  /// Returns this kernel for every problem. Callables that choose a kernel by problem can replace
+  /// it.
   template <class Problem>
   const TiledKernel& operator()(const Problem&) const {
     return *this;
   }
 
-  /// Launch shape for a C of m×n. The grid's x dimension covers the rows of C, y its columns.
+  /// Launch shape for C of m×n. The grid's x dimension covers the rows of C, y the columns.
   Shape shape(std::int64_t m, std::int64_t n) const {
     return shape_of_tiles({m, n}, tile, block, dynamic_shared_bytes);
   }
 };
 
-/// Returns a reason if a block of the device has less than `needed` bytes of shared memory.
+/// Returns a reason if the device has less than `needed` bytes of shared memory per block.
 inline std::optional<std::string> lacks_shared_memory(const DeviceSpec& device,
                                                       std::int64_t needed) {
   if (device.sm.shared_bytes_per_block >= needed) return std::nullopt;
@@ -78,8 +78,8 @@ inline std::optional<std::string> lacks_shared_memory(const DeviceSpec& device,
          std::to_string(device.sm.shared_bytes_per_block);
 }
 
-/// A variant that launches kernel_for(problem), a TiledKernel, for a problem of m×n and data a, b
-/// and c.
+/// A variant that launches the TiledKernel kernel_for(problem) on a problem with extents m and n
+/// and data a, b and c.
 template <class Variant, class WorkOf, class KernelFor>
 Variant tiled_variant(std::string id, std::string compare_to, WorkOf work, KernelFor kernel_for,
                       decltype(Variant::expected_changes) expected) {
@@ -113,7 +113,7 @@ GemmOperands<T> contiguous_operands(const T* a, const T* b, std::int64_t m, std:
   return {a, k, b, n, m, n, k};
 }
 
-/// Sums over the products of one element of C.
+/// Sums over the k products whose sum is one element of C.
 struct ProductSums {
   double value = 0.0;
   double absolute = 0.0;
@@ -126,12 +126,12 @@ struct ProductSums {
   }
 };
 
-/// Error bound in proportion to Σ|a·b|, for fp32 sums that round every partial sum.
+/// Error bound proportional to Σ|a·b|, for fp32 sums in which every addition rounds.
 struct AbsoluteBound {
   __host__ __device__ double magnitude(const ProductSums& sums) const { return sums.absolute; }
 };
 
-/// Tolerance of sums of k products in fp32, in any order. kFp32SumDerivation explains the values.
+/// Tolerance of fp32 sums of k products in any order, derived in kFp32SumDerivation.
 inline Tolerance fp32_sum_tolerance(std::int64_t k) {
   constexpr double kLambda = 8.0;
   const double u = unit_roundoff(DataType::fp32);
@@ -152,17 +152,17 @@ inline constexpr const char* kFp32SumDerivation =
     "√(32/elements) (Bernstein's inequality, probability 1e-14). Inputs rounded to tf32 have an "
     "error of 2.6e-4 for every K.";
 
-/// Error bound in proportion to norm(p) = √Σp² of the products p, and to the result if it is
-/// rounded to the type of C.
+/// Error bound proportional to norm(p) = √Σp² of the products p, and to |result| for its rounding
+/// to the type of C.
 struct NormBound {
   double output_roundoff;  ///< unit roundoff of the element type of C
   double sum_error;        ///< bound on the error of the sum, relative to norm(p)
-  double rms_error;        ///< modelled RMS error of the result, relative to the RMS result
-  double near_zero = 0.0;  ///< absolute error of fp16, in sums or in C, for results near zero
+  double rms_error;  ///< RMS error of the result by the rounding model, relative to the RMS result
+  double near_zero = 0.0;  ///< absolute rounding error of fp16 sums or fp16 results near zero
 
   Tolerance tolerance() const { return {output_roundoff, near_zero, kRmsSafety * rms_error, 0.0}; }
-  /// Magnitude by which `tolerance` is multiplied. Rounding C has an error of up to u·|value|. The
-  /// error of the sum is rounded with it, which adds (1 + u) times its bound.
+  /// Magnitude that is multiplied by the tolerance `output_roundoff` = u. Rounding the result has
+  /// an error of at most u·|value|, and increases the error of the sum by the factor 1 + u.
   __host__ __device__ double magnitude(const ProductSums& sums) const {
     return fabs(sums.value) +
            (1.0 + output_roundoff) / output_roundoff * sum_error * sqrt(sums.squares);
@@ -202,7 +202,8 @@ inline double tensor_core_steps(std::int64_t k) {
   return static_cast<double>(ceil_div(k, kMinProductsPerStep));
 }
 
-/// RMS error of a tensor core's sum of k products, relative to the RMS sum.
+/// RMS error of a tensor core's sum of k products, relative to the RMS sum (see
+/// kTensorCoreBoundDerivation).
 inline double tensor_core_sum_rms(std::int64_t k, DataType accumulate) {
   const double steps = tensor_core_steps(k);
   if (accumulate == DataType::fp16) return sum_rms(static_cast<std::int64_t>(steps), accumulate);
@@ -213,8 +214,8 @@ inline double tensor_core_sum_rms(std::int64_t k, DataType accumulate) {
                     product_loss * std::sqrt(0.5 * static_cast<double>(k)));
 }
 
-/// Error bound for inputs of random sign and sums of products in fp32 or fp16.
-/// kTensorCoreBoundDerivation explains it.
+/// Error bound for inputs of random sign and fp32 or fp16 accumulation, derived in
+/// kTensorCoreBoundDerivation.
 inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType output) {
   constexpr double kLambda = 8.0;
   const double steps = tensor_core_steps(k);
@@ -229,8 +230,8 @@ inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType
           kHalfSubnormal * subnormal_roundings};
 }
 
-/// Up to this k, the bound for fp32 sums and bf16 results rejects an error of 1 % in a typical
-/// element, |value| = norm(p). The bound is 0.6 % there.
+/// Maximum k for which the bound of fp32 sums and bf16 results rejects an error of 1 % in a
+/// typical element, |value| = norm(p). At this k, the bound is 0.6 %.
 inline constexpr std::int64_t kTensorCoreBoundMaxK = 16384;
 
 /// One element of the product, exact except for fp64 rounding.
@@ -243,8 +244,8 @@ __device__ ReferenceElement gemm_element(const GemmOperands<T>& x, std::int64_t 
   return {sums.value, bound.magnitude(sums)};
 }
 
-/// gemm_element() for `count` neighbours in a row. Each row of B is read once for up to kMaxCount
-/// of them.
+/// gemm_element() for `count` neighbouring elements of a row. Each row of B is read once for up
+/// to kMaxCount elements.
 template <class T, class Bound>
 void gemm_elements(const GemmOperands<T>& x, std::int64_t row, std::int64_t column, int count,
                    const Bound& bound, double* value, double* magnitude) {
@@ -266,8 +267,8 @@ void gemm_elements(const GemmOperands<T>& x, std::int64_t row, std::int64_t colu
   }
 }
 
-/// Reference of C stored in panels of panel_columns columns. Each panel is row-major, and the
-/// panels are stored one after another.
+/// Reference of a C that is stored in panels of panel_columns columns. Each panel is row-major,
+/// and panels are contiguous.
 template <class T, class Bound>
 struct GemmPanels {
   GemmOperands<T> operands;
@@ -301,9 +302,10 @@ inline constexpr int kReferenceWarps = 8;
 inline constexpr std::int64_t kReferenceBlockRows = kReferenceRows * kReferenceWarps;
 inline constexpr std::int64_t kReferenceBlockColumns = kReferenceColumns * 32;
 
-/// A thread sums 4 × 4 elements of C and converts 4 + 4 elements to fp64 for 16 products. One
-/// thread per element would convert two for each product, and an SM has a lower throughput of these
-/// conversions than of multiply-adds (CUDA C++ Programming Guide, "Arithmetic Instructions").
+/// Each thread computes 4 × 4 elements of C, so it converts 4 + 4 elements to fp64 for 16
+/// products. A thread with one element of C would convert two elements for each product, and an
+/// SM has a lower throughput of these conversions than of multiply-adds (CUDA C++ Programming
+/// Guide, "Arithmetic Instructions").
 template <class T, class Bound>
 __global__ void __launch_bounds__(32 * kReferenceWarps)
     gemm_reference_kernel(ReferenceView out, GemmPanels<T, Bound> panels) {
@@ -349,8 +351,8 @@ __global__ void __launch_bounds__(32 * kReferenceWarps)
 }
 }  // namespace detail
 
-/// Evaluates the reference of a C of x.m × x.n, stored as panels of panel_columns columns without
-/// gaps.
+/// Evaluates the reference of C (x.m × x.n), stored in contiguous panels of panel_columns
+/// columns.
 template <class T, class Bound>
 Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out,
                     std::int64_t panel_columns) {
@@ -386,8 +388,8 @@ void set_gemm_reference(Family& f, Operands operands, BoundOf bound) {
   };
 }
 
-/// set_gemm_reference() for products on tensor cores, with their tolerance: bound(problem) returns
-/// a NormBound.
+/// set_gemm_reference() for products on tensor cores; also sets their tolerance. bound(problem)
+/// returns a NormBound.
 template <class Family, class Operands, class BoundOf>
 void set_tensor_core_reference(Family& f, Operands operands, BoundOf bound) {
   set_gemm_reference(f, operands, bound);

@@ -1,14 +1,13 @@
-// Sums over tiles in one pass: each block determines the sum of the tiles before its own, while
+// Sums over tiles in one pass: each block determines the sum of the tiles before its own while
 // other blocks do the same (Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled
 // Look-back, NVIDIA technical report NVR-2016-002).
 //
-// Blocks wait for other blocks here, and CUDA gives no guarantee for this: the blocks of a grid may
-// start in any order, and a block that waits for one that has not started could wait forever.
-// Therefore a running block takes its tile by an atomic addition (a ticket). All lower tiles then
-// belong to blocks that are resident or finished. The first tile waits for no other tile, and each
-// other tile only waits for lower tiles. Resident blocks must make progress while others spin,
-// which compute capability 7.0 and later guarantee (CUDA C++ Programming Guide, "Independent Thread
-// Scheduling"; libcu++, "Forward progress").
+// A block that waits for another block needs a guarantee that the other block runs, which CUDA
+// does not give: the blocks of a grid may start in any order. Therefore a running block takes its
+// tile by an atomic addition (a ticket). All lower tiles then belong to blocks that are resident
+// or finished, and a block only waits for lower tiles. Resident blocks must make progress while
+// others spin, which compute capability 7.0 and later guarantee (CUDA C++ Programming Guide,
+// "Independent Thread Scheduling"; libcu++, "Forward progress").
 #pragma once
 
 #include <cstdint>
@@ -21,10 +20,10 @@
 
 namespace gpuexp {
 
-/// State of all tiles, shared by all blocks; zero before the launch.
+/// State of all tiles; zero before the launch.
 struct TileStates {
-  /// One word per tile: a TileState in the upper 32 bits, a value in the lower 32. One store
-  /// changes both, so a block that reads the state also has the value, and needs no fence.
+  /// One word per tile: a TileState in the upper 32 bits, a value in the lower 32. A single store
+  /// changes both and a single load reads both, so no fence is needed.
   unsigned long long* of_tiles;
   unsigned* taken;  ///< number of tiles that blocks have taken
 };
@@ -35,7 +34,7 @@ enum class TileState : unsigned {
   inclusive = 2,  ///< the value is the sum of all elements up to the tile's last
 };
 
-/// Size of the tile states, which are in the workspace.
+/// Size of the tile states in the workspace, in bytes.
 inline std::int64_t tile_state_bytes(std::int64_t tiles) {
   return (tiles + 1) * std::int64_t{sizeof(unsigned long long)};
 }
@@ -54,8 +53,8 @@ struct TileWord {
   unsigned value;
 };
 
-// Relaxed order suffices, because the block reads no other data that depends on the word (PTX ISA,
-// "Memory Consistency Model").
+// Relaxed order suffices, because no other data depends on the word (PTX ISA, "Memory Consistency
+// Model").
 __device__ __forceinline__ TileWord load_word(const TileStates& states, std::int64_t tile) {
   unsigned long long word;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
@@ -85,7 +84,7 @@ __device__ __forceinline__ T from_bits(unsigned bits) {
 
 }  // namespace detail
 
-/// Returns the tile that the block takes. All threads of the block call this.
+/// Takes the next tile for the block and returns its index. All threads of the block call this.
 __device__ __forceinline__ std::int64_t take_tile(const TileStates& states) {
   __shared__ unsigned taken;
   if (threadIdx.x == 0) taken = atomicAdd(states.taken, 1u);
@@ -116,10 +115,10 @@ __device__ __forceinline__ T chained_sum(const TileStates& states, std::int64_t 
   return from_bits<T>(word.value);
 }
 
-// Returns the sum of all previous tiles without waiting for the previous tile's inclusive sum. Each
-// lane loads the state of one of the 32 previous tiles. The warp adds the tiles from the nearest
-// one with an inclusive sum. If none has one, it adds all 32 and continues with the 32 tiles before
-// them.
+// Returns the sum of all previous tiles without waiting for the previous tile's inclusive sum.
+// Each lane loads the states of kWords previous tiles. The warp sums the nearest tile with an
+// inclusive sum and all tiles after it. If none of 32 tiles has one, the warp sums all 32 and
+// continues with the 32 tiles before them.
 template <int kWords, class T>
 __device__ __forceinline__ T look_back_sum(const TileStates& states, std::int64_t tile) {
   const int lane = threadIdx.x % kWarp;
@@ -138,7 +137,8 @@ __device__ __forceinline__ T look_back_sum(const TileStates& states, std::int64_
       unsigned inclusive, needed;  // masks of lanes
       for (;;) {
         inclusive = __ballot_sync(kAllLanes, words[j].state == TileState::inclusive);
-        // The lowest lane with an inclusive sum and the lanes below it, or all if none has one.
+        // The lowest lane with an inclusive sum and the lanes below it; all lanes if none has
+        // one.
         needed = inclusive ^ (inclusive - 1);
         const unsigned unknown = __ballot_sync(kAllLanes, words[j].state == TileState::unknown);
         if ((unknown & needed) == 0) break;
@@ -152,10 +152,10 @@ __device__ __forceinline__ T look_back_sum(const TileStates& states, std::int64_
 
 }  // namespace detail
 
-/// Returns the sum of all tiles before `tile`, and publishes the state of `tile`, whose own sum is
-/// `own`. All lanes of one warp call this. If kWords > 0, the warp first publishes `own`, and then
-/// looks back at kWords·32 tiles at a time. If kWords is 0, it waits for the inclusive sum of the
-/// previous tile and publishes only its own inclusive sum.
+/// Returns the sum of all tiles before `tile`, and stores the state of `tile`, whose own sum is
+/// `own`. All lanes of one warp call this. If kWords > 0, the warp first stores `own` as
+/// aggregate, and then loads the states of kWords·32 tiles at a time. If kWords is 0, it waits
+/// for the inclusive sum of the previous tile and stores only its own inclusive sum.
 template <int kWords, class T>
 __device__ __forceinline__ T sum_before(const TileStates& states, std::int64_t tile, T own) {
   const bool publishes = threadIdx.x % kWarp == 0;
@@ -185,7 +185,7 @@ __device__ __forceinline__ T block_exclusive_prefix(const TileStates& states, st
   return before;
 }
 
-/// Returns the variant, whose blocks wait for each other as above, without a predicted time.
+/// Returns `v` without a predicted time, for variants whose blocks wait for each other.
 template <class Variant>
 Variant without_predicted_time(Variant v) {
   v.without_time = "waits between blocks are not modelled";

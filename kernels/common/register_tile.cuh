@@ -1,7 +1,7 @@
-// Matrix products with register tiles: the division of a block's tile of C among warps and lanes,
-// the copies of slices of A and B to shared memory, and each thread's loads, multiply-adds and
-// stores. All matrices are row-major without padding: A is m×k, B is k×n, C is m×n, extents up to
-// 65536.
+// Matrix products with register tiles. A block's tile of C is divided among warps and lanes,
+// slices of A and B are copied to shared memory, and each thread loads, multiplies and stores its
+// elements. All matrices are row-major without padding: A is m×k, B is k×n, C is m×n, with
+// extents of at most 65536.
 #pragma once
 
 #include <algorithm>
@@ -12,31 +12,31 @@
 
 namespace gpuexp::register_tile {
 
-/// Neighbouring floats that one lane loads or stores in one access, at most 16 bytes.
+/// kCount neighbouring floats that one lane loads or stores in one access of at most 16 bytes.
 template <int kCount>
 struct alignas(sizeof(float) * kCount) Floats {
   float v[kCount];
 };
 
-/// The widest access, in floats, to rows that start at multiples of `pitch` floats: an access of N
-/// bytes requires an address that is a multiple of N. For several matrices, pass the bitwise OR of
-/// their pitches.
+/// Number of floats in the widest possible access to rows that start at multiples of `pitch`
+/// floats: the address of an N-byte access must be a multiple of N. For several matrices, pass
+/// the bitwise OR of their pitches.
 inline int width_dividing(std::int64_t pitch) {
   return pitch % 4 == 0 ? 4 : pitch % 2 == 0 ? 2 : 1;
 }
 
-/// A tile of C and its division. Choice has the tuning constants:
+/// A tile of C and its division among warps and lanes. Choice has the tuning constants:
 ///   kBlockM, kBlockN   rows and columns of C that a block computes
 ///   kBlockK            extent along k of one slice of A or B
 ///   kWarpM, kWarpN     rows and columns per warp
 ///   kLanesM            rows of lanes in a warp; 32 / kLanesM lanes per row
 ///   kPairedLanes       numbering of the lanes, see place_of
-///   kSlots             slices in shared memory at the same time
+///   kSlots             number of slices of A and of B in shared memory
 ///   kBlocksPerSm       resident blocks per SM that the registers must allow
 ///   kGroupRows         rows of tiles in one group of the tile order, see grouped_tile
-/// A lane has its rows in groups of four, for 128-bit accesses. The stride between its groups is
-/// kLanesM groups, so that the lanes of a warp access contiguous words. A lane's columns are also
-/// in groups of four, with a stride of kLanesN groups.
+/// A lane has groups of four rows and groups of four columns, for 128-bit accesses. The stride
+/// between its groups is kLanesM groups along the rows and kLanesN groups along the columns, so
+/// that the lanes of a warp access contiguous words.
 template <class Choice>
 struct Tile : Choice {
   static constexpr int kLanesN = 32 / Choice::kLanesM;
@@ -47,8 +47,7 @@ struct Tile : Choice {
   static constexpr int kThreads = 32 * kWarpsM * kWarpsN;
   // A is stored transposed in shared memory, one row of kBlockM floats per k. Four floats of
   // padding keep rows aligned to 16 bytes and shift each row by four banks. One store of a warp
-  // covers 8 k × 4 rows, or 2 chunks of 4 k × 16 rows; with the shift, it accesses 32 different
-  // banks.
+  // writes 8 k × 4 rows, or 2 chunks of 4 k × 16 rows, to 32 different banks.
   static constexpr int kPitchA = Choice::kBlockM + 4;
   static constexpr int kSliceA = Choice::kBlockK * kPitchA;  // floats
   static constexpr int kSliceB = Choice::kBlockK * Choice::kBlockN;
@@ -73,7 +72,7 @@ struct Slot {
   float* b;  ///< kBlockK × kBlockN
 };
 
-/// Slot `index`, below kSlots, in a block's kSharedBytes of dynamic shared memory.
+/// Slot `index`, less than kSlots, in the kSharedBytes of dynamic shared memory at `shared`.
 template <class Tile>
 __device__ Slot slot_in(Floats<4>* shared, int index) {
   float* const first = reinterpret_cast<float*>(shared);
@@ -81,25 +80,25 @@ __device__ Slot slot_in(Floats<4>* shared, int index) {
           first + Tile::kSlots * Tile::kSliceA + index * Tile::kSliceB};
 }
 
-/// The position of a block's tile in C, and of a thread's part in the tile.
+/// Position of a block's tile in C, and of this thread's elements in the tile.
 struct Place {
   std::int64_t row0;  ///< first row and column of the tile
   std::int64_t col0;
-  int rows;  ///< rows and columns of the tile inside C
+  int rows;  ///< number of rows and columns of the tile inside C
   int cols;
   int row;  ///< first row and column of the thread's first group, relative to the tile
   int col;
 };
 
-/// The place of this thread. Requires a grid of ceil(m / kBlockM) × ceil(n / kBlockN) blocks of
-/// kThreads × 1 threads.
+/// Computes the position of this thread. Requires a grid of ceil(m / kBlockM) × ceil(n / kBlockN)
+/// blocks of kThreads threads.
 template <class Tile>
 __device__ Place place_of(std::int64_t m, std::int64_t n) {
   const auto tile = grouped_tile<Tile::kGroupRows>();
   // A 128-bit shared load returns 512 bytes to a warp, in four cycles at 128 bytes per cycle. It
-  // needs only two cycles if, throughout the warp, lanes i and i^1, or lanes i and i^2, read the
-  // same address (NVIDIA developer forum, topic 77228). With kPairedLanes, lanes i and i^1 read the
-  // same address of B, and lanes i and i^2 the same address of A.
+  // needs only two cycles if, in the whole warp, lanes i and i^1, or lanes i and i^2, read the
+  // same address (NVIDIA developer forum, topic 77228). With kPairedLanes, lanes i and i^1 read
+  // the same address of B, and lanes i and i^2 read the same address of A.
   const int lane = threadIdx.x % 32;
   const int lane_m =
       Tile::kPairedLanes ? lane % 2 + lane / (2 * Tile::kLanesN) * 2 : lane / Tile::kLanesN;
@@ -115,10 +114,10 @@ __device__ Place place_of(std::int64_t m, std::int64_t n) {
   return place;
 }
 
-/// Iterates over A and B in slices of kBlockK along k, with kWidth floats per access to B. The
-/// first slice has the remainder of k; every later slice is full, so its loads need no bounds
-/// check. Rows and columns outside C are clamped to the last row or column inside: they are loaded
-/// again, but never stored.
+/// Iterates over slices of A and B of extent kBlockK along k, with kWidth floats per access to B.
+/// The first slice has the remainder of k. Later slices are full, so their loads need no bounds
+/// check. Rows and columns outside C are clamped to the last one inside: their elements are
+/// loaded again, but results are not stored.
 template <class Tile, int kWidth>
 struct Slices {
   static constexpr int kChunksB = Tile::kBlockN / kWidth;  // per row of B
@@ -158,7 +157,7 @@ struct Slices {
   }
 };
 
-/// Copies slices through registers, with kWidth floats per access to A and B, and transposes A.
+/// Copies slices through registers, with kWidth floats per access to A and B. Transposes A.
 template <class Tile, int kWidth>
 struct StagedSlices : Slices<Tile, kWidth> {
   using Base = Slices<Tile, kWidth>;
@@ -184,7 +183,7 @@ struct StagedSlices : Slices<Tile, kWidth> {
     return (threadIdx.x + i * Tile::kThreads) % kChunksA * kWidth;
   }
 
-  /// Loads the next slice into registers. Only the first call must be fetch<true>.
+  /// Loads the next slice into registers. The first call, and only it, must be fetch<true>.
   template <bool kFirst = false>
   __device__ void fetch() {
 #pragma unroll
@@ -214,9 +213,9 @@ struct StagedSlices : Slices<Tile, kWidth> {
   }
 };
 
-/// Copies slices by cp.async, with kWidth floats per access to B. A is transposed element by
-/// element, which is possible because cp.async copies as few as 4 bytes. A warp loads 8
-/// neighbouring k of 4 rows, so it still loads whole sectors.
+/// Copies slices by cp.async, with kWidth floats per access to B. Copies of A have 4 bytes, the
+/// minimum of cp.async, so that each element can be stored transposed. A warp copies 8
+/// neighbouring k of 4 rows, which are whole 32-byte sectors.
 template <class Tile, int kWidth>
 struct AsyncSlices : Slices<Tile, kWidth> {
   using Base = Slices<Tile, kWidth>;
@@ -238,7 +237,8 @@ struct AsyncSlices : Slices<Tile, kWidth> {
     return threadIdx.x / kLanesK + i * kRows;
   }
 
-  /// Starts the copy of the next slice to a slot. Only the first call must be copy<true>.
+  /// Starts the copy of the next slice to a slot. The first call, and only it, must be
+  /// copy<true>.
   template <bool kFirst = false>
   __device__ void copy(const Slot& slot) {
 #pragma unroll
@@ -285,15 +285,15 @@ struct Fragments {
   }
 };
 
-/// A thread's part of C.
+/// A thread's sums, which become its elements of C.
 template <class Tile>
 struct Accumulators {
   float v[Tile::kThreadM][Tile::kThreadN] = {};
 
-  /// Adds the outer product of two fragments. The column order alternates from row to row, so each
-  /// multiply-add shares an operand with the previous one. The register file reads two operands per
-  /// cycle, one from each of its banks; the third must come from the operand reuse cache (Huerta et
-  /// al., "Analyzing Modern NVIDIA GPU cores", 2025).
+  /// Adds the outer product of two fragments. The column order alternates between rows, so each
+  /// multiply-add shares an operand with the previous one. The register file delivers two
+  /// operands per cycle, one from each of its two banks; the third operand must come from the
+  /// operand reuse cache (Huerta et al., "Analyzing Modern NVIDIA GPU cores", 2025).
   __device__ void add(const Fragments<Tile>& f) {
 #pragma unroll
     for (int i = 0; i < Tile::kThreadM; ++i)

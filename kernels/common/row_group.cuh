@@ -1,6 +1,7 @@
-// Groups of threads that share a row of a matrix: some lanes of a warp, a block, or a cluster of
-// blocks. A group has the index of its row, its number of threads, the index of a thread in it, and
-// all_reduce(), which reduces one value per thread and returns the result to all threads.
+// Groups of threads that share a row of a matrix: lanes of a warp, a block, or a cluster of
+// blocks. A group has the index of its row, its number of threads, this thread's index in the
+// group, and all_reduce(), which reduces one value per thread and returns the result to all
+// threads.
 #pragma once
 
 #include <cfloat>
@@ -19,21 +20,22 @@ constexpr int kMaxRowWarps = kMaxRowThreads / kWarp;
 
 constexpr float kLog2E = 1.44269504f;
 
-/// 2^x by one instruction of the special function unit. Results below 2^-126 are 0.
+/// 2^x by one instruction of the special function unit. Results below 2^-126 become 0.
 __device__ __forceinline__ float fast_exp2(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 }
-/// e^x by one multiplication and fast_exp2.
+/// e^x by one multiplication and fast_exp2().
 __device__ __forceinline__ float fast_exp(float x) {
   return fast_exp2(x * kLog2E);
 }
 /// fast_exp(-x) is 0 for x above this value.
 constexpr double kExpRange = 88;
-/// Bound on the relative error of fast_exp(a - b), for differences up to `range`. The difference,
-/// log2(e) and their product are rounded once each, and each rounding changes the exponent by at
-/// most 2^-24 of its value. ex2.approx has a relative error of at most 2^-22 (PTX ISA).
+/// Bound on the relative error of fast_exp(a - b), for differences of at most `range`. The
+/// difference, log2(e) and their product are each rounded once; each rounding changes the
+/// exponent by at most 2^-24 of its value. ex2.approx has a relative error of at most 2^-22 (PTX
+/// ISA).
 constexpr double fast_exp_error(double range) {
   return 3 * 0x1p-24 * (range < kExpRange ? range : kExpRange) + 0x1p-22;
 }
@@ -41,7 +43,7 @@ constexpr double fast_exp_error(double range) {
 /// The maximum of an empty row: finite, so that the difference of two maxima is not NaN.
 constexpr float kLowestFloat = -FLT_MAX;
 
-/// A maximum and Σ e^(x - max), moved by one shared memory access.
+/// A maximum and Σ e^(x - max), transferred by one shared memory access.
 struct alignas(8) MaxSum {
   float max;
   float sum;
@@ -55,7 +57,7 @@ struct Sum {
   __device__ static float identity() { return 0.0f; }
   __device__ float operator()(float a, float b) const { return a + b; }
 };
-/// Two sums of one reduction, moved by one shared memory access.
+/// Two sums that one reduction computes, transferred by one shared memory access.
 struct alignas(8) TwoSums {
   float a;
   float b;
@@ -72,16 +74,17 @@ struct MergeMaxSum {
   }
 };
 
-/// Maximum number of successive additions that a term of a sum of `columns` terms passes through. A
-/// lane adds its terms, at most columns / 32 if a warp has the row. Five shuffle steps combine the
-/// lanes of a warp, five the warps of a block, and three the blocks of a cluster.
+/// Maximum number of successive additions that a term of a row's sum passes through. A lane adds
+/// its terms: if a warp has the row, columns / 32 terms. Five shuffle steps combine the lanes of
+/// a warp, five the warps of a block, and three the blocks of a cluster.
 constexpr std::int64_t row_additions(std::int64_t columns) {
   return ceil_div(columns, kWarp) + 5 + 5 + 3;
 }
-/// Bound on the relative error of Σ e^(x - max), for every group and method. Terms are positive, so
-/// each addition that a term passes through adds at most one unit roundoff (Higham, Accuracy and
-/// Stability of Numerical Algorithms, 2nd ed., section 4.2). The online method runs in blocks and
-/// also multiplies a sum by an exponential as often as it adds; the exponents sum to the range.
+/// Bound on the relative error of Σ e^(x - max), for every group and method. Terms are positive,
+/// so each addition that a term passes through contributes at most one unit roundoff (Higham,
+/// Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). The online method, in
+/// blocks of 256 threads, also multiplies the sum by an exponential at each addition;
+/// the exponents total at most `range`.
 constexpr double max_sum_error(std::int64_t columns, double range) {
   constexpr int kOnlineThreads = 256;
   const auto added = static_cast<double>(row_additions(columns));
@@ -89,14 +92,14 @@ constexpr double max_sum_error(std::int64_t columns, double range) {
   return 0x1p-24 * added + (0x1p-22 + 0x1p-24) * rescaled + 2 * fast_exp_error(range);
 }
 
-/// RMS relative error of Σ e^(x - max). The first part is the rounding error of partial sums that
-/// grow evenly. The second part is a bias, because most terms are far smaller than the sum:
-/// additions lose terms below half an ulp of the sum, and rounding of larger terms does not
-/// compensate for this. If the logarithms of the terms t, in ulps, are spread evenly, ∫ (round(t) -
-/// t) dt/t = -0.36. The bias is therefore 0.36 ulp times the number of additions per factor of e in
-/// the range.
+/// RMS relative error of Σ e^(x - max). The first term is the rounding error of partial sums that
+/// grow evenly. The second term is a bias, because most terms are far smaller than the sum:
+/// additions lose terms below half an ulp of the sum, and the rounding of larger terms does not
+/// compensate for this loss. If the logarithms of the terms t, in ulps, are uniformly
+/// distributed, ∫ (round(t) - t) dt/t = -0.36. The bias is therefore 0.36 ulp times the number of
+/// additions per factor of e in the range.
 inline double max_sum_rms(std::int64_t columns, double range) {
-  constexpr double kLost = 0.36, kNarrow = 8;  // the bias of smaller ranges is that of range 8
+  constexpr double kLost = 0.36, kNarrow = 8;  // ranges below 8 have the bias of range 8
   const auto added = static_cast<double>(row_additions(columns));
   const double lost = kLost * added * 0x1p-24 / (range > kNarrow ? range : kNarrow);
   return rounding_rms(DataType::fp32) * std::sqrt(added / 3) + lost;
@@ -114,7 +117,7 @@ __device__ __forceinline__ TwoSums shuffle_xor(TwoSums v, int other) {
 }
 
 /// Reduces `v` over kLanes neighbouring lanes, a power of two, in log2(kLanes) shuffle steps. All
-/// these lanes get the result.
+/// kLanes lanes get the result.
 template <int kLanes, class T, class Operation>
 __device__ __forceinline__ T reduce_lanes(T v, Operation operation) {
 #pragma unroll
@@ -125,7 +128,7 @@ __device__ __forceinline__ T reduce_lanes(T v, Operation operation) {
 
 /// kLanes lanes of a warp share a row. A block of 256 threads has 256 / kLanes rows, and
 /// threadIdx.y is the row's index in the block. Lanes without a row must also call all_reduce(),
-/// because its shuffles need the whole warp.
+/// because its shuffles include all lanes of the warp.
 template <int kLanes>
 struct LaneRow {
   static constexpr int kRows = 256 / kLanes;  // rows per block
@@ -151,9 +154,9 @@ struct BlockRow {
   std::int64_t row = blockIdx.x;
   int thread = threadIdx.x;
   int threads = blockDim.x;
-  /// Reduces `v` over the block with one barrier: each warp stores its result in shared memory, and
-  /// then every warp combines the results of all warps. Each call in a kernel needs its own kSlot,
-  /// so that it does not overwrite values that threads still read for another call.
+  /// Reduces `v` over the block with one barrier. Each warp stores its result in shared memory,
+  /// and then every warp combines the results of all warps. Each call in a kernel needs another
+  /// kSlot, because threads may still read the values of the previous call.
   template <int kSlot, class T, class Operation>
   __device__ T all_reduce(T v, Operation operation) const {
     __shared__ T of_warps[kMaxRowWarps];
@@ -164,12 +167,12 @@ struct BlockRow {
     return reduce_lanes<kWarp>(lane < threads / kWarp ? of_warps[lane] : Operation::identity(),
                                operation);
   }
-  /// Waits until all threads have read a slot; required before a call uses the same slot again.
+  /// Waits until all threads have read a slot. Required before another call uses the same slot.
   __device__ void sync_before_reuse() const { __syncthreads(); }
   __device__ void sync_before_exit() const {}
 };
 
-/// The threads of a cluster of up to eight blocks share a row.
+/// The threads of a cluster of at most eight blocks share a row.
 struct ClusterRow {
   static Shape shape(std::int64_t rows, std::int64_t columns, int threads, int blocks) {
     Shape s = shape_of_blocks({rows * blocks}, {threads}, {ceil_div(columns, blocks)});
@@ -207,8 +210,8 @@ struct ClusterRow {
   __device__ void sync_before_reuse() const {
     sync_cluster();
   }
-  /// Waits for all blocks of the cluster, because a block's shared memory is invalid after its
-  /// exit.
+  /// Waits for all blocks of the cluster, because the shared memory of a block that has exited is
+  /// invalid.
   __device__ void sync_before_exit() const {
     sync_cluster();
   }

@@ -1,5 +1,5 @@
-// Common parts of LayerNorm, RMSNorm and their gradients: the problem, the weights, the statistics
-// of a row, access widths, the reference and its tolerance.
+// Common parts of LayerNorm, RMSNorm and their gradients: problem, weights, row statistics,
+// access widths, reference and tolerance.
 #pragma once
 
 #include "kernels/common/row_family.cuh"
@@ -16,7 +16,7 @@ template <Norm kNorm>
 using NormConstant = std::integral_constant<Norm, kNorm>;
 
 constexpr float kNormEpsilon = 1e-5f;
-/// Largest offset at which kernels may compute the variance as the mean of squares minus the
+/// Maximum offset for which kernels may compute the variance as the mean of squares minus the
 /// squared mean.
 constexpr double kMaxSumsOffset = 1;
 
@@ -25,41 +25,41 @@ struct NormProblem : RowProblem {
   double offset;  ///< x is in [offset - 1, offset + 1)
 };
 
-/// Weights γ and β, one of each per column. RMSNorm does not use beta.
+/// One γ and one β per column. RMSNorm does not use beta.
 template <class T>
 struct NormWeights {
   const T* gamma;
   const T* beta;
 };
 
-/// Calls `make` with the norm as a compile-time constant, and returns the result.
+/// Calls `make` with the norm as a compile-time constant.
 template <class Make>
 auto with_norm(Norm norm, Make make) {
   return norm == Norm::layer ? make(NormConstant<Norm::layer>{}) : make(NormConstant<Norm::rms>{});
 }
 
-/// Calls `use` with the elements per access as a compile-time constant: 16 bytes if rows are
-/// multiples of 16 bytes, and else one element. Weights start at a vector boundary, and rows may
-/// not. The same columns of rows and weights then have no wider aligned access in common.
+/// Calls `use` with the number of elements per access as a compile-time constant: 16 bytes if
+/// rows are multiples of 16 bytes, otherwise one element, because rows then have other alignments
+/// than the weights of the same columns.
 template <class M, class Use>
 Steps by_width(const M& m, Use use) {
   constexpr int kWidest = kRowWidth<typename M::Element>;
   if (m.columns % kWidest == 0) return use(std::integral_constant<int, kWidest>{});
   return use(std::integral_constant<int, 1>{});
 }
-/// A reason if by_width would use accesses of one element, or nothing.
+/// A reason if by_width() would use accesses of one element; otherwise nullopt.
 inline std::optional<std::string> needs_whole_rows(const RowProblem& p) {
   if (edges_of(p.columns, p.dtype) == Edges::whole) return std::nullopt;
   return "needs rows that are multiples of 16 bytes";
 }
 
-/// Statistics of a row. A normalized element is (x - mean)·rstd, to which γ and β are applied.
+/// Statistics of a row. Normalized elements are (x - mean)·rstd.
 struct NormStatistics {
   float mean;
   float rstd;
 };
 
-/// Computes mean and rstd from the sum of the deviations from `shift` and the sum of their squares.
+/// Computes mean and rstd from the sums of (x - shift) and of (x - shift)².
 template <Norm kNorm>
 __device__ NormStatistics statistics_of(TwoSums sums, float shift, int columns) {
   const float above = kNorm == Norm::layer ? sums.a / columns : 0.0f;
@@ -67,7 +67,7 @@ __device__ NormStatistics statistics_of(TwoSums sums, float shift, int columns) 
   return {kNorm == Norm::layer ? shift + above : 0.0f, rsqrtf(variance + kNormEpsilon)};
 }
 
-/// Adds the deviations of the part's elements from `shift`, and their squares, to `sums`.
+/// Adds (x - shift) and its square to `sums` for each element x of the part.
 template <Norm kNorm, class Part>
 __device__ void add_part(TwoSums& sums, const Part& part, float shift) {
   for_inside(part, [&](int, const auto& vector) {
@@ -79,7 +79,7 @@ __device__ void add_part(TwoSums& sums, const Part& part, float shift) {
     }
   });
 }
-/// Reduces the sums of all threads of the row, and returns the statistics of the row.
+/// Reduces the sums over the threads of the row, and returns its statistics.
 template <Norm kNorm, class Group>
 __device__ NormStatistics joined(const Group& group, TwoSums own, float shift, int columns) {
   if (kNorm == Norm::layer)
@@ -89,7 +89,7 @@ __device__ NormStatistics joined(const Group& group, TwoSums own, float shift, i
   return statistics_of<kNorm>(own, shift, columns);
 }
 
-/// Normalizes a thread's elements, and applies γ and β to them.
+/// Normalizes a thread's elements and applies γ and β.
 template <Norm kNorm, class Part, class T>
 __device__ void apply_norm(Part& part, const NormStatistics& s, const NormWeights<T>& w) {
   for_inside(part, [&](int at, float(&vector)[Part::kElements]) {
@@ -104,7 +104,7 @@ __device__ void apply_norm(Part& part, const NormStatistics& s, const NormWeight
   });
 }
 
-/// Computes the statistics of a row with two reductions: first the mean, then the variance.
+/// Computes a row's statistics with two reductions: the mean, then the variance.
 struct TwoReductions {
   template <class T>
   __device__ static float shift_of(const T*, int) {
@@ -122,8 +122,8 @@ struct TwoReductions {
   }
 };
 
-/// Computes the statistics of a row with one reduction, of deviations from the row's first element
-/// and of their squares.
+/// Computes a row's statistics with one reduction, over deviations from the row's first element
+/// and their squares.
 struct OneReduction {
   template <class T>
   __device__ static float shift_of(const T* x, int columns) {
@@ -137,7 +137,7 @@ struct OneReduction {
   }
 };
 
-/// The work on `read` and `written` matrices and on the weights.
+/// The work on `read` + `written` matrices and on the weights.
 inline Work norm_work(const NormProblem& p, int read, int written) {
   const bool is_layer = p.norm == Norm::layer;
   return row_work(p, read, written, is_layer ? 8 : 4) +
@@ -161,8 +161,8 @@ Steps fill_norm(const NormProblem& p, const Data& d, std::uint64_t seed) {
   });
 }
 
-/// Σ d, Σ d² and Σ |x| of a row. For RMSNorm, d is x. For LayerNorm, d is x minus the row's first
-/// element, which avoids cancellation in the variance.
+/// Σ d, Σ d² and Σ |x| of a row. For RMSNorm, d = x. For LayerNorm, d is x minus the row's first
+/// element, which reduces cancellation in the variance.
 struct ExactNormSums {
   double sum;
   double squares;
@@ -173,7 +173,7 @@ struct ExactNormSums {
   }
 };
 
-/// The elements of x, plus the residual if there is one, rounded to the stored type.
+/// The elements of x, rounded after the addition of the residual, if any.
 template <class T>
 struct NormedRows {
   const T* x;
@@ -211,13 +211,13 @@ struct ExactNorm {
   __host__ __device__ ReferenceElement element(std::int64_t row, std::int64_t column,
                                                const Common& of_row) const {
     const auto n = static_cast<double>(columns);
-    const double above = norm == Norm::layer ? of_row.sum / n : 0.0;  // mean less the origin
+    const double above = norm == Norm::layer ? of_row.sum / n : 0.0;  // mean minus origin
     const double mean = origin(row) + above;
     const double variance = fmax(of_row.squares / n - above * above, 0.0) + kNormEpsilon;
     const double first = -above;
-    // Factor by which the relative error of the variance exceeds the error of the sums. It contains
-    // mean² / variance if the difference of two sums cancels, and else its root. It also contains
-    // the squared distance of the row's first element from the mean, divided by the variance.
+    // Relative error of the variance divided by the error of the sums. It contains mean² /
+    // variance if the variance is the difference of two sums, otherwise the root of this. It also
+    // contains (first element - mean)² / variance.
     const double ratio = mean * mean / variance;
     const double cancelled = 1 + (cancels ? ratio : sqrt(ratio)) + first * first / variance;
     const double rstd = 1 / sqrt(variance);
@@ -230,7 +230,7 @@ struct ExactNorm {
   }
 };
 
-/// Unit roundoff of fp32. kNormDerivation states the derivation of the bounds below in words.
+/// Unit roundoff of fp32. kNormDerivation explains the bounds below.
 constexpr double kNormRoundoff = 0x1p-24;
 
 inline double norm_sums_error(const NormProblem& p) {
@@ -241,7 +241,7 @@ inline double norm_result_error(const NormProblem& p) {
 }
 
 inline Tolerance norm_tolerance(const NormProblem& p) {
-  // √(1 + mean² / variance) of numbers that are spread evenly over ±1 around the offset.
+  // √(1 + mean² / variance) for numbers that are uniformly distributed over offset ± 1.
   const double condition = p.norm == Norm::layer ? std::sqrt(1 + 3 * p.offset * p.offset) : 1.0;
   const double terms = static_cast<double>(row_additions(p.columns));
   const double sums_rms = 2 * condition * rounding_rms(DataType::fp32) * std::sqrt(terms / 3);
@@ -251,7 +251,7 @@ inline Tolerance norm_tolerance(const NormProblem& p) {
   return {norm_result_error(p), 0x1p-124, kRmsSafety * rms, 0.0};
 }
 
-/// Calls `use` with the reference of the norm of x, plus the residual if there is one.
+/// Calls `use` with the reference of the norm of x + residual, or of x if `residual` is null.
 template <class Data, class Use>
 auto with_exact_norm(const NormProblem& p, const Data& d, const void* residual, Use use) {
   return with_row_matrix(p, d.x, nullptr, [&](auto m) {

@@ -1,6 +1,6 @@
-// Rows that are divided among one to eight blocks, at most 64 KiB per block. A block keeps its part
-// in registers, in the stored type, or in shared memory. In shared memory, bulk copies load the
-// next rows while the block computes on the current row.
+// Rows that are divided among one to eight blocks, at most 64 KiB per block. A block keeps its
+// part of a row in registers, in the stored type, or in shared memory. In shared memory, bulk
+// copies load the next rows while the block computes on the current row.
 #pragma once
 
 #include "kernels/common/pushed_row.cuh"
@@ -13,7 +13,7 @@ constexpr int kPartThreads = 512;
 constexpr int kPartVectors = 8;  // per thread
 constexpr std::int64_t kPartBytes = kPartThreads * kPartVectors * kWidestAccess;
 
-/// A thread's vectors of a row, in the stored type.
+/// A thread's vectors of a row, in the stored type of the matrix.
 template <class T, int kVectors>
 struct StoredRow {
   static constexpr int kW = kRowWidth<T>;
@@ -22,7 +22,7 @@ struct StoredRow {
 
   template <class Group>
   __device__ StoredRow(const Group& group, int columns) : place(group, nullptr, columns) {}
-  /// Loads the row. All elements of vectors outside the row become `fill_value`.
+  /// Loads the row. Elements of vectors outside the row become `fill_value`.
   __device__ void load(const T* row, float fill_value) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)
@@ -32,7 +32,7 @@ struct StoredRow {
 
   /// Calls `use` with the index in the row and the fp32 elements of each vector inside the row.
   /// Each call of each() converts the elements again, because fp32 copies of bf16 elements would
-  /// need twice the registers.
+  /// need twice the registers of the bf16 elements.
   template <class Use>
   __device__ __forceinline__ void each(Use use) {
 #pragma unroll
@@ -61,8 +61,8 @@ struct StoredRow {
 };
 
 /// Stores the softmax of the group's row to the row that starts at `to`. Three passes over the
-/// registers compute the maximum, the sum and the results. The last pass subtracts the logarithm of
-/// the sum from the exponents instead of dividing by the sum.
+/// registers compute the maximum, the sum and the results. The last pass subtracts the logarithm
+/// of the sum from the exponents, which replaces a division per element.
 template <class Group, class T, int kVectors>
 __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T* to) {
   MaxSum found = MergeMaxSum::identity();
@@ -83,15 +83,16 @@ __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T
   });
 }
 
-/// Size of the ring of parts in a block's shared memory.
+/// Capacity of the ring in a block's shared memory.
 struct RingRoom {
-  int part;    ///< elements of a part
-  int stages;  ///< number of stages; each has one part of every array
+  int part;    ///< number of elements of a part of a row
+  int stages;  ///< number of stages; each stage has one part of every array
 };
 constexpr int kMaxRingStages = 3;
 
-/// A ring of stages in shared memory with a block's parts of its rows. The bulk copies of as many
-/// rows as there are stages are complete or in flight.
+/// A ring of stages in shared memory. Each stage has the block's part of one row of every array.
+/// The copies of the current row and of the next rows, one row per stage, are complete or in
+/// flight.
 template <class T, int kArrays>
 struct RowRing {
   const T* arrays[kArrays];
@@ -107,7 +108,7 @@ struct RowRing {
   int stage = 0;
   unsigned parity = 0;
 
-  /// All threads of the block must call the constructor, which synchronizes the block.
+  /// Synchronizes the block; all its threads must call it.
   template <class Group>
   __device__ RowRing(const Group& group, const RowMatrix<T>& m, const T* const (&from)[kArrays],
                      RingRoom room, void* shared, Barrier* barriers)
@@ -147,12 +148,12 @@ struct RowRing {
     return at(stage, array);
   }
   /// Starts the load of a later row into the current stage. The caller must synchronize the block
-  /// before, so that all threads have read the stage.
+  /// before this call, after all threads have read the stage.
   __device__ void free() const {
     if (threadIdx.x == 0) start(row + room.stages * row_step, stage);
   }
-  /// Calls `use` once per row, with the reduction slot as a constant. Slots 0 and 1 alternate, so
-  /// that no thread overwrites a slot that another thread still reads.
+  /// Calls `use` once per row, with the slot for reductions as a constant. Slots 0 and 1
+  /// alternate, so that no thread overwrites values that another thread still reads.
   template <class Use>
   __device__ __forceinline__ void for_rows(Use use) {
 #pragma unroll 1
@@ -172,8 +173,9 @@ struct RowRing {
   }
 };
 
-/// The launch shape with the fewest blocks per row, and then the fewest warps, whose threads hold
-/// the row in kVectors vectors each. The number of blocks is a power of two of at least `blocks`.
+/// The launch shape with the fewest blocks per row, and then the fewest warps per block, whose
+/// threads hold the row in kVectors vectors each. The number of blocks is `blocks` times a power
+/// of two.
 template <int kVectors, class Group, class M>
 Shape stored_shape(const M& m, int blocks) {
   const std::int64_t vectors = m.columns / kRowWidth<typename M::Element>;
@@ -187,8 +189,8 @@ Shape stored_shape(const M& m, int blocks) {
     return Group::shape(m.rows, m.columns, threads, blocks);
 }
 
-/// Launches `block_kernel` with one block per row if a block can hold a row in registers, and else
-/// `cluster_kernel` with one cluster per row.
+/// Launches `block_kernel` with one block per row if the registers of one block hold a row,
+/// otherwise `cluster_kernel` with one cluster per row.
 template <class Kernel, class M>
 Steps launch_in_parts(Kernel block_kernel, Kernel cluster_kernel, const M& m) {
   constexpr std::int64_t kBytes = sizeof(typename M::Element);
@@ -201,9 +203,9 @@ Steps launch_in_parts(Kernel block_kernel, Kernel cluster_kernel, const M& m) {
 struct RingShape {
   int blocks;               ///< blocks per row
   std::int64_t part_bytes;  ///< bytes of one array's part
-  int stages;               ///< stages that fit; 0 if not even one does
+  int stages;               ///< number of stages that fit; 0 if not even one does
 };
-/// The shape with the fewest blocks, up to eight, that have shared memory for two or more stages.
+/// The shape with the fewest blocks, 1, 2, 4 or 8, whose shared memory has two or more stages.
 inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec& device) {
   constexpr std::int64_t kOther = 1024;  // for barriers and reductions
   const std::int64_t room = device.sm.shared_bytes_per_block - kOther;
@@ -216,18 +218,18 @@ inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec
   }
 }
 
-/// Number of rows that resident blocks process at the same time, with one block per SM and `blocks`
-/// blocks per row. The blocks of a cluster run on SMs of one GPC, and a GPC of Hopper has at most
-/// 18 SMs. The device properties do not show which SMs are disabled. The result is therefore the
-/// number of clusters that fit if all GPCs but one have 18 SMs. A cluster too many would start only
-/// when others end.
+/// Number of rows that resident blocks process at the same time, with one block per SM and
+/// `blocks` blocks per row. The blocks of a cluster run on SMs of one GPC, and a GPC of Hopper
+/// has at most 18 SMs. Device properties do not show how many SMs of each GPC are enabled. The
+/// result is the number of clusters that fit if all GPCs but one have 18 SMs. With more clusters,
+/// the last would start only when others end.
 inline std::int64_t resident_rows(const DeviceSpec& device, int blocks) {
   constexpr std::int64_t kMaxSmsPerGpc = 18;
   return std::max<std::int64_t>(1, device.sm_count / kMaxSmsPerGpc * (kMaxSmsPerGpc / blocks) +
                                        device.sm_count % kMaxSmsPerGpc / blocks);
 }
 
-/// Returns launch_of(arguments..., device) if launch_of accepts a device, and else
+/// Calls launch_of(arguments..., device) if launch_of accepts a device, otherwise
 /// launch_of(arguments...).
 template <class LaunchOf, class... Arguments>
 Steps launch_on(const DeviceSpec& device, const LaunchOf& launch_of,
@@ -238,8 +240,8 @@ Steps launch_on(const DeviceSpec& device, const LaunchOf& launch_of,
     return launch_of(arguments...);
 }
 
-/// Launches `block_kernel` if one block has shared memory for a ring of whole rows, and else
-/// `cluster_kernel`. The grid has only resident blocks, which iterate over the rows.
+/// Launches `block_kernel` if one block has shared memory for a ring of whole rows, otherwise
+/// `cluster_kernel`. All blocks are resident and iterate over the rows.
 template <int kArrays, class Kernel, class M, class... Arguments>
 Steps launch_ring(Kernel block_kernel, Kernel cluster_kernel, const DeviceSpec& device, const M& m,
                   const Arguments&... arguments) {
@@ -255,8 +257,8 @@ Steps launch_ring(Kernel block_kernel, Kernel cluster_kernel, const DeviceSpec& 
                 RingRoom{static_cast<int>(ring.part_bytes / kBytes), ring.stages});
 }
 
-/// Returns `v`, unsupported for rows that are not multiples of 16 bytes or that exceed eight parts
-/// of 64 KiB.
+/// Returns `v`, unsupported for rows that are not multiples of 16 bytes or that exceed 8 × 64
+/// KiB.
 template <class Variant>
 Variant fits_parts(Variant v) {
   v.unsupported = [](const RowProblem& p, const DeviceSpec&) -> std::optional<std::string> {
@@ -268,8 +270,8 @@ Variant fits_parts(Variant v) {
   };
   return needs_capability(std::move(v), kClusterComputeCapability);
 }
-/// Returns `v` with the requirements of fits_parts, and unsupported for rows whose parts
-/// do not fit in shared memory.
+/// Returns `v` with the conditions of fits_parts(), also unsupported for rows that do not fit in
+/// the shared memory of eight blocks.
 template <int kArrays, class Variant>
 Variant fits_ring(Variant v) {
   v = fits_parts(std::move(v));

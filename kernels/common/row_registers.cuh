@@ -1,5 +1,5 @@
 // A row of a matrix as fp32 in the registers of the threads that share it (row_group.cuh). The
-// threads load and store the row once, with 16-byte accesses at any alignment of the row.
+// threads load and store the row once, by 16-byte accesses, for any alignment of the row.
 #pragma once
 
 #include "kernels/common/float_vector.cuh"
@@ -9,7 +9,8 @@
 
 namespace gpuexp {
 
-constexpr int kMaxRowElements = 32;  // per thread: half of its registers in a block of 1024 threads
+constexpr int kMaxRowElements =
+    32;  // per thread: half of the 64 registers in a block of 1024 threads
 
 /// Alignment of rows to vectors of kWidth elements.
 enum class Edges {
@@ -17,7 +18,8 @@ enum class Edges {
   peeled  ///< a row may share its first and its last vector with the neighbouring rows
 };
 
-/// Loads kWidth elements starting at index `at`. Elements outside the row become `fill_value`.
+/// Loads kWidth elements from index `at` of the row. Elements outside the row become
+/// `fill_value`.
 template <int kWidth, class T>
 __device__ void load_elements(const T* row, int at, int columns, float fill_value,
                               float (&v)[kWidth]) {
@@ -26,18 +28,19 @@ __device__ void load_elements(const T* row, int at, int columns, float fill_valu
     v[i] = at + i >= 0 && at + i < columns ? static_cast<float>(row[at + i]) : fill_value;
 }
 
-/// A thread's kVectors vectors of kWidth elements of a row. Consecutive vectors belong to
-/// consecutive threads of the group.
+/// A thread's kVectors vectors of kWidth elements of a row. Neighbouring threads of the group
+/// have neighbouring vectors.
 template <class T, int kWidth, int kVectors, Edges kEdges>
 struct RowPart {
   using Element = T;
   static constexpr int kElements = kWidth;  ///< elements per vector
   static constexpr int kHeld = kVectors;
   float v[kVectors][kWidth];
-  int first;    ///< index in the row of vector 0; negative if it begins in the previous row
-  int own;      ///< index of this thread's first vector
+  int first;    ///< index in the row where vector 0 starts; negative if it starts in the previous
+                // row
+  int own;      ///< number of this thread's first vector
   int step;     ///< stride between this thread's vectors, in vectors
-  int columns;  ///< elements of the row
+  int columns;  ///< number of elements of the row
 
   template <class Group>
   __device__ RowPart(const Group& group, const T* row, int row_columns)
@@ -51,12 +54,12 @@ struct RowPart {
     if (kEdges == Edges::whole) return at(k) < columns;
     return at(k) >= 0 && at(k) + kWidth <= columns;
   }
-  /// Whether vector k is partly inside the row and partly outside.
+  /// Whether vector k contains elements of the row and of a neighbouring row.
   __device__ bool is_partial(int k) const {
     return kEdges == Edges::peeled && !is_inside(k) && at(k) + kWidth > 0 && at(k) < columns;
   }
 
-  /// Loads whole vectors first, all of them in flight at the same time, and then partial vectors.
+  /// Loads first the whole vectors, all in flight at the same time, and then the partial vectors.
   /// Elements outside the row become `fill_value`.
   __device__ void load(const T* row, float fill_value) {
 #pragma unroll
@@ -71,8 +74,8 @@ struct RowPart {
       if (is_partial(k)) load_elements(row, at(k), columns, fill_value, v[k]);
   }
 
-  /// Stores the part to a row of any type. The row must have the same offset from a vector
-  /// boundary, in elements, as the row that was loaded.
+  /// Stores the elements to a row of any type. That row must have the same offset from a vector
+  /// boundary, in elements, as the loaded row.
   template <class Out>
   __device__ void store(Out* row) const {
 #pragma unroll
@@ -95,7 +98,7 @@ struct RowPart {
       for (int i = 0; i < kWidth; ++i)
         v[k][i] = f(v[k][i]);
   }
-  /// Sets v = f(v) for element `place` of the row, if this thread has it.
+  /// Sets v = f(v) for the element at index `place` of the row, if this thread has it.
   template <class Function>
   __device__ void change(int place, Function f) {
 #pragma unroll
@@ -106,7 +109,7 @@ struct RowPart {
         if (place == at(k) + i) v[k][i] = f(v[k][i]);
     }
   }
-  /// Sets v = f(v, w) for each element, where w is the element of the other part.
+  /// Sets v = f(v, w) for each element v, where w is the element of `other` at the same index.
   template <class Function>
   __device__ void join(const RowPart& other, Function f) {
 #pragma unroll
@@ -124,7 +127,7 @@ struct RowPart {
         sum = fmaf(v[k][i], other.v[k][i], sum);
     return sum;
   }
-  /// Reduces all elements of this thread by the operation.
+  /// Reduces the elements of this thread.
   template <class Operation>
   __device__ float combined(Operation operation) const {
     float result = Operation::identity();
@@ -137,8 +140,7 @@ struct RowPart {
   }
 };
 
-/// Calls `use` with the index in the row and the elements of each vector that is entirely inside
-/// the row.
+/// Calls `use` for each vector inside the row, with its index in the row and its elements.
 template <class Part, class Use>
 __device__ __forceinline__ void for_inside(Part& part, Use use) {
 #pragma unroll
@@ -146,13 +148,13 @@ __device__ __forceinline__ void for_inside(Part& part, Use use) {
     if (part.is_inside(k)) use(part.at(k), part.v[k]);
 }
 
-/// Raises the maximum to at least `max`, and rescales the sum.
+/// Increases the maximum to `max` if it is smaller, and rescales the sum.
 __device__ __forceinline__ void rescale(MaxSum& found, float max) {
   if (max <= found.max) return;
   found.sum *= fast_exp(found.max - max);
   found.max = max;
 }
-/// Adds the part's elements to the sum, and replaces each element x by e^(x - max).
+/// Replaces each element x of `part` by e^(x - max), and adds the results to the sum.
 template <class Part>
 __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
   rescale(found, part.combined(Larger()));
@@ -160,8 +162,8 @@ __device__ __forceinline__ void add_scores(MaxSum& found, Part& part) {
   found.sum += part.combined(Sum());
 }
 
-/// Iterates over the row and calls `use` with each part: kVectors vectors per thread. Elements
-/// outside the row are `fill_value`.
+/// Iterates over a row of any length: calls `use` with kVectors vectors per thread at a time.
+/// Elements outside the row are `fill_value`.
 template <int kWidth, int kVectors, Edges kEdges = Edges::peeled, class T, class Group, class Use>
 __device__ __forceinline__ void for_parts(const Group& group, const T* row, int columns,
                                           float fill_value, Use use) {
@@ -182,9 +184,9 @@ __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) 
   return group.template all_reduce<0>(found, MergeMaxSum());
 }
 
-/// Replaces the group's row by its softmax times `gain`, with one reduction, and returns the row's
-/// maximum and sum. Each thread computes exponentials relative to its own maximum, and rescales
-/// them by one factor after the reduction.
+/// Replaces the group's row by its softmax times `gain`, and returns the row's maximum and sum,
+/// with only one reduction: each thread computes exponentials relative to its own maximum, and
+/// multiplies them by one factor after the reduction.
 template <int kSlot = 0, class Group, class Part>
 __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f) {
   MaxSum own = MergeMaxSum::identity();
@@ -195,7 +197,7 @@ __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f
   return row;
 }
 
-/// Elements of a 16-byte vector.
+/// Number of elements of a 16-byte vector.
 template <class T>
 constexpr int kRowWidth = static_cast<int>(kWidestAccess / sizeof(T));
 
@@ -208,7 +210,7 @@ inline std::int64_t covered_columns(std::int64_t columns, DataType type) {
   if (edges_of(columns, type) == Edges::whole) return columns;
   return columns + kWidestAccess / static_cast<std::int64_t>(size_of(type)) - 1;
 }
-/// Maximum number of elements per thread. It is smaller for peeled rows, whose bounds checks need
+/// Maximum number of elements per thread. Peeled rows allow fewer, because bounds checks need
 /// registers.
 constexpr int max_elements_per_thread(Edges edges) {
   return edges == Edges::whole ? kMaxRowElements : kMaxRowElements / 2;
@@ -221,13 +223,12 @@ struct RowShape {
   int blocks;    ///< blocks per row
 };
 
-/// row_shape increases the elements per thread to the maximum before it uses more threads than
-/// this.
+/// Number of threads up to which row_shape() minimizes the elements per thread.
 constexpr int kDefaultRowThreads = 256;
 
-/// The shape with the fewest elements per thread with which `threads` threads per block hold the
-/// row, and then with the fewest warps. If the maximum number of elements is not enough, blocks
-/// have more threads.
+/// The shape with the fewest elements per thread for which at most `threads` threads per block
+/// hold the row, and with the fewest warps for that number of elements. If the maximum number of
+/// elements per thread is not enough, blocks have more than `threads` threads.
 constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kDefaultRowThreads,
                              int blocks = 1) {
   const std::int64_t part = ceil_div(covered, blocks);
@@ -237,8 +238,8 @@ constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kD
   const auto warps = ceil_div(ceil_div(part, elements), kWarp);
   return {elements, static_cast<int>(warps) * kWarp, blocks};
 }
-/// The shape with the fewest blocks, two to eight, of 256 threads that hold the row. If eight such
-/// blocks are not enough, they have more threads.
+/// The shape with the fewest blocks, 2, 4 or 8, of at most 256 threads that hold the row. If 8
+/// blocks are not enough, they have more than 256 threads.
 constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   int blocks = 2;
   while (blocks < kMaxClusterBlocks &&
@@ -247,7 +248,7 @@ constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   return row_shape(covered, edges, kDefaultRowThreads, blocks);
 }
 
-/// The reason why `threads` threads cannot hold a row, or nothing if they can.
+/// The reason why the registers of `threads` threads cannot hold a row; nullopt if they can.
 inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataType type, Edges edges,
                                                    std::int64_t threads) {
   const int most = max_elements_per_thread(edges);
@@ -256,8 +257,8 @@ inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataTyp
          std::to_string(most) + " elements each";
 }
 
-/// Calls `use` with the elements per thread, at most kMax, and the edges, as compile-time
-/// constants.
+/// Calls `use` with the number of elements per thread, at most kMax, and the edges, as
+/// compile-time constants.
 template <int kMax = kMaxRowElements, class Use>
 Steps with_part(int elements, Edges edges, Use use) {
   const auto with_elements = [&](auto constant) {
@@ -276,8 +277,8 @@ struct LaneShape {
   static constexpr int kHeld = kLanes * kElements;
 };
 
-/// Calls `use` with the lanes, the elements per lane and the edges as compile-time constants. The
-/// shape is the first that holds the row, or else the last.
+/// Calls `use` with lanes, elements per lane and edges as compile-time constants: those of the
+/// first shape that holds the row, or of the last shape.
 template <Edges kEdges, class Use, int kLanes, int kElements, class... Rest>
 Steps with_shape(std::int64_t covered, Use use, LaneShape<kLanes, kElements> shape, Rest... rest) {
   if constexpr (sizeof...(rest) > 0) {
@@ -286,8 +287,8 @@ Steps with_shape(std::int64_t covered, Use use, LaneShape<kLanes, kElements> sha
   return use(std::integral_constant<int, kLanes>{}, std::integral_constant<int, kElements>{},
              std::integral_constant<Edges, kEdges>{});
 }
-/// Calls `use` with the smallest shape that holds the row. For rows of whole vectors there are also
-/// shapes with 24 elements per lane, which leave fewer elements unused than powers of two.
+/// Calls `use` with the smallest shape that holds the row. Shapes with 24 elements per lane exist
+/// only for rows of whole vectors. They leave fewer elements unused than powers of two.
 template <class Use>
 Steps with_lanes(std::int64_t covered, Edges edges, Use use) {
   if (edges == Edges::peeled)
@@ -297,7 +298,7 @@ Steps with_lanes(std::int64_t covered, Edges edges, Use use) {
                                   LaneShape<4, 24>{}, LaneShape<16, 8>{}, LaneShape<8, 24>{},
                                   LaneShape<32, 8>{}, LaneShape<16, 24>{}, LaneShape<32, 24>{});
 }
-/// The reason why no shape of with_lanes holds the row, or nothing if one does.
+/// The reason why no shape of with_lanes holds the row; nullopt if one does.
 inline std::optional<std::string> too_long_for_lanes(std::int64_t columns, DataType type) {
   const bool is_whole = edges_of(columns, type) == Edges::whole;
   const int most = is_whole ? LaneShape<32, 24>::kHeld : LaneShape<16, 8>::kHeld;

@@ -1,4 +1,4 @@
-// Tiles of a row-major matrix in shared memory: their layouts, and copies from global memory by the
+// Tiles of a row-major matrix in shared memory: layouts, and copies from global memory by the
 // threads of a block. Elements outside the matrix become zeros.
 #pragma once
 
@@ -10,15 +10,15 @@ namespace gpuexp {
 
 /// Layout of a tile's rows in shared memory, whose 32 banks of 4 bytes span 128 bytes.
 enum class TileLayout {
-  /// 16 bytes of padding after each row shift the next row by four banks. The padding costs memory,
-  /// but the layout does not depend on how threads read the tile.
+  /// 16 bytes of padding after each row shift the next row by four banks. This layout needs more
+  /// memory than the swizzled layouts, but suits any access pattern.
   padded,
   /// An xor with the row index permutes the 16-byte columns of each row. ldmatrix reads the same
-  /// column of 8 consecutive rows at once; these 8 units have different positions in the 128 bytes.
+  /// column of 8 consecutive rows at once; the xor puts these 8 units into different banks.
   swizzled,
   /// An xor with the row index permutes pairs of 16-byte columns. The same 32 bytes of 4
-  /// consecutive rows then have different positions in the 128 bytes. They are a tf32 fragment of
-  /// B, 4 rows of 8 words, which ldmatrix cannot transpose.
+  /// consecutive rows then are in different banks. These 4 rows of 8 words are a tf32 fragment of
+  /// B, which ldmatrix cannot transpose.
   swizzled_pairs,
 };
 
@@ -29,12 +29,13 @@ struct SharedTile {
   static constexpr int kPitch = kRowBytes + (kLayout == TileLayout::padded ? 16 : 0);
   static constexpr int kBytes = kRows * kPitch;
 
-  /// Offset of byte `byte` of row `row` in shared memory. Aligned groups of 16 bytes stay
+  /// Byte offset in shared memory of byte `byte` of row `row`. Aligned 16-byte units stay
   /// contiguous.
   __host__ __device__ static constexpr int offset(int row, int byte) {
     const unsigned r = static_cast<unsigned>(row);
     if constexpr (kLayout == TileLayout::swizzled) {
-      // Two rows of 64 bytes share the 128 bytes of all banks, and permute only four columns.
+      // Rows of 64 bytes: two rows cover all banks, and each row permutes only four 16-byte
+      // columns.
       constexpr unsigned kRowsPerSpan = kRowBytes < 128 ? 128 / kRowBytes : 1;
       constexpr unsigned kColumns = kRowBytes < 128 ? kRowBytes / 16 : 8;
       return row * kPitch + (byte ^ static_cast<int>(r / kRowsPerSpan % kColumns * 16));
@@ -46,18 +47,18 @@ struct SharedTile {
   }
 };
 
-/// The part of a row-major matrix in global memory from which a tile is copied. Rows and bytes
+/// The window of a row-major matrix in global memory from which a tile is copied. Rows and bytes
 /// outside the matrix are copied as zeros. `rows` and `row_bytes` may be negative.
 struct Window {
-  const char* base;  ///< start of the matrix: a valid address even if the tile is outside
+  const char*
+      base;  ///< start of the matrix, a valid address even if the tile is outside the matrix
   const char* data;  ///< the tile's first byte
   int pitch;         ///< bytes from the start of a row to the start of the next row
   int rows;          ///< rows from the tile's first row to the end of the matrix
   int row_bytes;     ///< bytes from the tile's first byte to the end of the row
 
   __device__ bool holds(int row, int byte) const { return row < rows && byte < row_bytes; }
-  /// Offsets within a tile fit in 32 bits: a tile has a few hundred rows, a row less than 2^20
-  /// bytes.
+  /// 32-bit offsets suffice: a tile has at most a few hundred rows of less than 2^20 bytes.
   __device__ const char* at(int row, int byte) const { return data + (row * pitch + byte); }
   __device__ void move_right(int bytes) {
     data += bytes;
@@ -69,10 +70,10 @@ struct Window {
   }
 };
 
-/// Assignment of a tile's units to kThreads threads. Neighbouring lanes have neighbouring units of
-/// a row, and a thread has the same bytes in each of its rows. Units of 16 bytes, the maximum per
-/// lane, and units of 8 bytes require that every row of the matrix starts at a multiple of the
-/// unit. Units of 4 bytes suit rows of any number of 2-byte elements.
+/// Assignment of a tile's units to kThreads threads. Neighbouring lanes have neighbouring units
+/// of a row, and a thread has the same bytes of each of its rows. Units of 16 bytes, the maximum
+/// per lane, and of 8 bytes require that every row of the matrix starts at a multiple of the
+/// unit. Units of 4 bytes support rows with any number of 2-byte elements.
 template <class Tile, int kThreads, int kUnitBytes>
 struct TileWalk {
   static constexpr bool kAnyRows = kUnitBytes == 4;
@@ -92,14 +93,14 @@ struct TileWalk {
   __device__ static int byte() { return static_cast<int>(threadIdx.x) % kUnitsPerRow * kUnitBytes; }
 
   /// Whether this thread can access its units as whole words. In a matrix of 2-byte elements with
-  /// rows of odd length, every other row is misaligned to 4-byte words by one element, and the last
-  /// word of a row has only one element. Tiles start at even rows and elements.
+  /// rows of odd length, every second row is misaligned to 4-byte words by one element, and the
+  /// last word of a row has only one element. Tiles start at even rows and elements.
   __device__ static bool whole(const Window& w) {
     return !kAnyRows || (row(0) * w.pitch % 4 == 0 && w.row_bytes - byte() != 2);
   }
 
-  /// A 4-byte unit in registers. Its two elements stay in separate registers until they are stored,
-  /// because combining them earlier would wait for the loads. `low` can also have a whole word.
+  /// A 4-byte unit in registers. Its two elements stay in separate registers until the store,
+  /// because combining them would wait for the loads. `low` may contain a whole word.
   struct Halves {
     std::uint32_t low;
     std::uint32_t high;
@@ -133,8 +134,8 @@ struct TileWalk {
   }
 };
 
-/// Copies a tile through registers. load() issues the loads and store() waits for them, so code
-/// between the two calls hides the latency.
+/// Copies a tile through registers. load() issues the loads and store() waits for their results,
+/// so code between the two calls overlaps with the latency.
 template <class Tile, int kThreads, int kUnitBytes>
 class RegisterCopy {
   using Walk = TileWalk<Tile, kThreads, kUnitBytes>;
@@ -162,10 +163,11 @@ class RegisterCopy {
   typename Walk::Staged staged_[Walk::kPasses];
 };
 
-/// Copies tiles by cp.async, each in kSlices slices, so that a loop can distribute the copies over
-/// its body. begin() starts the copy of a slice. cp.async copies at least 4 aligned bytes, so units
-/// that are not whole words go through registers, and end() stores them. The caller must call end()
-/// before the next begin() of the slice, and after enough work to hide the latency of the loads.
+/// Copies tiles by cp.async, each in kSlices slices, so that a loop can distribute the copies
+/// over its body. begin() starts the copy of a slice. cp.async copies at least 4 aligned bytes,
+/// so begin() loads units that are not whole words into registers, and end() stores them. The
+/// caller must call end() before the next begin() of the slice, and after enough work to hide the
+/// latency of the loads.
 template <class Tile, int kThreads, int kUnitBytes, int kSlices>
 class AsyncCopy {
   using Walk = TileWalk<Tile, kThreads, kUnitBytes>;
@@ -188,7 +190,7 @@ class AsyncCopy {
     }
   }
 
-  /// Stores the units of the slice that are in registers. `tile` is the tile passed to begin().
+  /// Stores the slice's units that are in registers. `tile` is the tile passed to begin().
   __device__ void end(char* tile, int slice) {
     if constexpr (Walk::kAnyRows) {
       if (!halves_pending_[slice]) return;

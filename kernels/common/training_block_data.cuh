@@ -1,9 +1,9 @@
-// Training of a transformer block: the problem, its buffers, its inputs, and the contents of
-// buffers before a step or a phase of a step.
+// Training of a transformer block: the problem, its buffers, its inputs, and the contents of the
+// buffers before a launch of a step or of one phase.
 //
 // The block has GPT-2's structure: y = x + proj(attention(qkv(LayerNorm(x)))), z = y +
-// W2·GELU(W1·LayerNorm(y)). Each product has a bias, and heads have 64 elements. Each token attends
-// to itself and to the earlier tokens of its sequence.
+// W2·GELU(W1·LayerNorm(y)). Each product has a bias, and heads have 64 elements. Each token
+// attends to itself and to the earlier tokens of its sequence.
 #pragma once
 
 #include "kernels/common/attention_steps.cuh"
@@ -30,9 +30,8 @@ inline attention::Problem attention_of(const Problem& p) {
           p.tokens,    0.0};
 }
 
-/// Offsets of the parameters in arrays of all parameters, in elements: first matrices, then
-/// vectors. Each parameter begins at a multiple of 256 bytes of fp32. The gaps are zero and stay
-/// zero.
+/// Offsets of the parameters in arrays of all parameters, in elements: matrices, then vectors.
+/// Each parameter starts at a multiple of 256 bytes of fp32. The gaps are zero and stay zero.
 struct Layout {
   std::int64_t qkv, proj, w1, w2;
   std::int64_t gamma1, beta1, gamma2, beta2, b_qkv, b_proj, b1, b2, all;
@@ -53,7 +52,7 @@ inline Layout layout(const Problem& p) {
   at.all = at.b2 + p.width;
   return at;
 }
-/// The parameter tensors, in the order of memory.
+/// The parameter tensors, in memory order.
 inline std::vector<Tensor> tensors(const Problem& p) {
   const Layout at = layout(p);
   const std::int64_t w = p.width, square = w * w, inner = w * p.hidden;
@@ -64,10 +63,10 @@ inline std::vector<Tensor> tensors(const Problem& p) {
 inline std::int64_t parameters(const Problem& p) {
   return layout(p).all;
 }
-inline std::int64_t outer(const Problem& p) {  // elements of rows × width activations
+inline std::int64_t outer(const Problem& p) {  // number of elements of rows × width activations
   return p.rows() * p.width;
 }
-inline std::int64_t inner(const Problem& p) {  // elements of rows × hidden activations
+inline std::int64_t inner(const Problem& p) {  // number of elements of rows × hidden activations
   return p.rows() * p.hidden;
 }
 inline std::int64_t head_rows(const Problem& p) {
@@ -79,7 +78,7 @@ inline HeadPlaces head_places(const Problem& p) {
 }
 
 /// Buffers of a step. Matrices are row-major, and arrays of heads have the layout of HeadPlaces.
-/// Names that start with d are gradients.
+/// Names that start with d are gradients of the loss by the array with the rest of the name.
 struct Data {
   void* x;
   float* target;
@@ -89,7 +88,7 @@ struct Data {
   void *h, *a;                        // inputs and results of GELU
   void *n1_recomputed, *n2_recomputed;     // n1 and n2, recomputed by backward
   void *h_recomputed, *a_recomputed;  // h and a, recomputed by backward
-  float* statistics;  // per row: means of x, 1/deviations of x, means of y, 1/deviations of y
+  float* statistics;  // per row: mean of x, 1/deviation of x, mean of y, 1/deviation of y
   void* qkv;          // Q, K and V, three arrays of heads one after another
   void* o;            // attention's result, as arrays of heads
   float* log_sum;
@@ -105,7 +104,7 @@ struct Data {
   void* copy;
   std::int32_t* state;
 };
-/// Indices of the outputs, in the order of their declarations in declare().
+/// Indices of the outputs, in the order of declare().
 enum Output {
   kN1,
   kN2,
@@ -164,9 +163,9 @@ inline std::int64_t elements_of(const Problem& p, Output output) {
 
 // ---- memory of a step
 
-/// Bytes that the forward pass stores for the backward pass: n1, Q, K, V, O, merged, y, n2, the
-/// gradient by z, h and a. With recomputation, n1, n2, h and a are not stored. The statistics of
-/// the norms and log_sum are fp32.
+/// Number of bytes that the forward pass stores for the backward pass: n1, Q, K, V, O, merged, y,
+/// n2, dz, h and a. With recomputation, n1, n2, h and a are not stored. The statistics of the
+/// norms and log_sum are fp32.
 inline double kept_bytes(const Problem& p, bool recomputes) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(p.dtype));
   const std::int64_t outer_arrays = recomputes ? 7 : 9, inner_arrays = recomputes ? 0 : 2;
@@ -175,10 +174,10 @@ inline double kept_bytes(const Problem& p, bool recomputes) {
                              kFloat * (4 * p.rows() + head_rows(p)));
 }
 
-/// Peak memory of a step, in bytes. Weights with gradients, moments and copies, x and the targets
-/// exist during the whole step. The other arrays peak in the backward pass of the MLP: stored
-/// arrays, recomputed n2, h and a, and the gradients by n2 and h. If the MLP is narrow, the
-/// operands and results of attention's backward pass need more memory than these arrays.
+/// Peak memory of a step, in bytes. Master weights, gradients, moments, 16-bit copies, x and
+/// targets exist during the whole step. The other arrays peak in the backward pass of the MLP
+/// (stored arrays, recomputed n2, h and a, dn2 and dh) or, if the MLP is narrow, in attention's
+/// backward pass.
 inline double peak_bytes(const Problem& p, bool recomputes) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
@@ -187,14 +186,14 @@ inline double peak_bytes(const Problem& p, bool recomputes) {
   const double again = recomputes ? size * (outer_elements + 2 * inner_elements) : 0.0;
   const double mlp_bytes =
       kept_bytes(p, recomputes) + again + size * (outer_elements + inner_elements);
-  constexpr double kAttentionArrays = 10;  // n1, Q, K, V, O, and the gradients by y, O, Q, K, V
+  constexpr double kAttentionArrays = 10;  // n1, Q, K, V, O, dy, dO, dQ, dK, dV
   return of_weights * static_cast<double>(parameters(p)) + (size + sizeof(float)) * outer_elements +
          std::max(mlp_bytes, size * kAttentionArrays * outer_elements);
 }
 
 // ---- work
 
-/// The work that the results require, with each array moved once.
+/// The minimum work of the launched phases. Each array is transferred once.
 inline Work work(const Problem& p) {
   const auto rows = static_cast<double>(p.rows());
   const double product_operations = 2.0 * rows * static_cast<double>(4 * p.width * p.width) +
@@ -214,7 +213,7 @@ inline Work work(const Problem& p) {
   }
   if (p.has(Phase::backward)) {
     if (p.phase == Phase::backward)
-      w.read += kept + size * matrices;  // a step has them from the forward pass
+      w.read += kept + size * matrices;  // in a whole step, the forward pass leaves these arrays
     w.written += size * (inner(p) + 10 * outer(p)) + kFloat * all;
     w.product_operations += 2 * product_operations + 5 * score_operations;
     w.others += 16.0 * static_cast<double>(inner(p)) + 30.0 * static_cast<double>(outer(p));
@@ -225,8 +224,8 @@ inline Work work(const Problem& p) {
 
 // ---- inputs
 
-/// Random tokens. The first token of each sequence has a marker in its first element, so that
-/// attention can find it.
+/// Random tokens. The first token of each sequence has a large first element, so that attention
+/// can identify it.
 template <class T>
 struct Tokens {
   Uniform<T> random;
@@ -237,8 +236,9 @@ struct Tokens {
   }
 };
 
-/// Targets: each token plus the first token of its sequence. A network without attention cannot
-/// compute them. `overflow_target`, unless zero, replaces the first target and injects an overflow.
+/// Targets: each token plus the first token of its sequence, which a network without attention
+/// cannot compute. Unless it is zero, `overflow_target` replaces the first target and causes an
+/// overflow.
 template <class T>
 struct Target {
   Tokens<T> x;
@@ -250,19 +250,20 @@ struct Target {
   }
 };
 
-/// An injected overflow must occur in the last gradient: in sums with terms of both signs, earlier
-/// infinities would become NaN, which no reference equals. The first target makes the first row of
-/// gradients about 2^13, hundreds of times the other rows. Some weights of V are large. They
-/// multiply columns of n1 that are zero, because γ and β of these columns are zero, so the forward
-/// pass does not depend on them. In the gradient by n1, from which only the gradients of γ and β
-/// are computed, only the first row exceeds fp16. The first rows of the other sequences are the
-/// next largest, because all later tokens of their sequence contribute to them. Two values of
-/// different signs that exceed fp16 would sum to NaN.
+/// The injected overflow must occur in the last gradient: earlier infinities would become NaN in
+/// sums of terms of both signs, and a NaN equals no reference. The first target makes the
+/// gradients of the first row about 2^13, hundreds of times the gradients of other rows. Some
+/// weights of V are large. They multiply columns of n1 that are zero, because γ and β of these
+/// columns are zero, so the forward pass does not depend on them. In dn1, from which only the
+/// gradients of γ and β are computed, only the first row exceeds the range of fp16. The first
+/// rows of the other sequences have the next largest gradients, because all later tokens of their
+/// sequence contribute to them. Two values of different signs beyond the range of fp16 would sum
+/// to NaN.
 inline constexpr int kInjectedColumns = 16;
 inline constexpr float kInjectedWeight = 12.0f;
 inline constexpr float kInjectedGradient = 8192.0f;
 
-/// Initial weights: matrices with a variance of 1/rows, γ around 1, and small β and biases.
+/// Initial weights: matrices with a variance of 1/rows, γ around 1, small β and small biases.
 struct FirstWeights {
   std::uint64_t seed;
   Layout at;
@@ -296,7 +297,7 @@ inline FirstWeights first_weights(const Problem& p, std::uint64_t seed) {
   return {seed, layout(p), p.width, p.hidden, scale(p.width), scale(p.hidden), p.overflow};
 }
 
-/// The factor 2 / elements of the loss's gradient.
+/// The factor 2 / (number of elements) in the gradient of the loss.
 inline float two_over_elements(const Problem& p) {
   return static_cast<float>(2.0 / static_cast<double>(outer(p)));
 }
@@ -319,9 +320,9 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- contents of buffers before a launch
 
-/// log Σ e^s of small scores, about the logarithm of the number of keys that a token attends to.
-/// The functor interpolates the logarithm linearly between powers of two, with operations that host
-/// and device round identically.
+/// log Σ e^s of small scores: about the logarithm of the number of keys that a token attends to.
+/// It is interpolated linearly between powers of two, with operations that host and device round
+/// identically.
 struct InitialLogSum {
   int tokens;
   __host__ __device__ float operator()(std::int64_t row) const {
@@ -344,8 +345,8 @@ struct InitialStatistics {
   }
 };
 
-/// Initial contents of buffers if only the backward pass is launched: values like those that the
-/// forward pass stores.
+/// Initial contents of buffers if only the backward pass is launched: random values in the ranges
+/// of the forward pass's results.
 template <class T>
 struct InitialContents {
   Uniform<T> n1{11, 1.5f}, n2{12, 1.5f}, h{13, 1.0f}, a{14, 0.5f}, qkv{16, 1.0f}, o{17, 0.5f},

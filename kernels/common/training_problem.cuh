@@ -1,4 +1,4 @@
-// Common parts of training steps of all networks: phases, types, parameters in one array, and the
+// Common parts of the training steps of all networks: phases, types, parameters in one array, and
 // state and moments before a launch.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace gpuexp::training {
 
 enum class Phase { step, forward, backward, update };
 
-/// Base class of the problems of all networks.
+/// Base class of the problems of networks.
 struct StepProblem {
   DataType dtype;
   Phase phase;
@@ -28,7 +28,7 @@ struct StepProblem {
   __host__ __device__ bool has(Phase part) const { return phase == Phase::step || phase == part; }
 };
 
-/// Parameters begin at multiples of 256 bytes of fp32.
+/// Parameters start at multiples of 64 elements: 256 bytes of fp32.
 inline constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t aligned(std::int64_t elements) {
   return ceil_div(elements, kAlignment) * kAlignment;
@@ -38,8 +38,8 @@ __host__ __device__ inline bool is_scaled(const StepProblem& p) {
   return p.dtype == DataType::fp16;
 }
 
-/// Byte of arrays and gaps that the launched phase does not write. No result has the resulting
-/// value.
+/// Byte that fills arrays and gaps which the launched phase must not write. No result has the
+/// value of such an element.
 inline constexpr unsigned char kUnwritten = 0x3b;
 template <class T>
 inline constexpr double kUnwrittenValue = 0;
@@ -50,7 +50,7 @@ inline constexpr double kUnwrittenValue<__nv_bfloat16> = 0x1.76p-9;
 template <>
 inline constexpr double kUnwrittenValue<__half> = 0x1.cecp-1;
 
-/// Calls f with a value of the type of activations.
+/// Calls f with a zero of the type of activations.
 template <class Function>
 auto with_type(const StepProblem& p, Function f) {
   return with_stored_type(p.dtype, f);
@@ -58,7 +58,7 @@ auto with_type(const StepProblem& p, Function f) {
 
 // ---- work
 
-/// The summed work of the phases of a step.
+/// Work of the phases of a step, summed.
 struct StepWork {
   std::int64_t read = 0, written = 0;         ///< bytes
   double product_operations = 0, others = 0;  ///< operations
@@ -84,7 +84,7 @@ struct StepWork {
 
 // ---- inputs
 
-/// Moments as earlier steps may have left them; a `scale` of 0 means no earlier steps.
+/// Random moments, as after earlier steps; zero if `scale` is 0.
 template <class Weights>
 struct FirstMoments {
   Weights of;
@@ -97,8 +97,8 @@ struct FirstMoments {
   }
 };
 
-/// The state before a launch, for a network with `elements` results. Small problems have a smaller
-/// loss scale, because their gradients are divided by fewer elements.
+/// The state before a launch, for a network with `elements` outputs. The initial loss scale is
+/// smaller for networks with few outputs, because the loss gradient is divided by their number.
 inline State first_state(const StepProblem& p, std::int64_t elements) {
   State s{0, 0, p.steps_before, p.overflow && p.phase == Phase::update ? 1 : 0};
   if (!is_scaled(p)) return s;
@@ -122,7 +122,8 @@ struct RoundedWeights {
   __host__ __device__ T operator()(std::int64_t i) const { return from_float<T>(weights[i]); }
 };
 
-/// Fills parameters with random values, moments as after p.steps_before steps, and the state.
+/// Fills parameters with random values, moments with values as after p.steps_before steps, and
+/// the state.
 template <class Data, class Weights>
 Steps fill_parameters(const StepProblem& p, const Data& d, const Weights& weights, std::int64_t n,
                       const State& state) {
@@ -138,7 +139,7 @@ template <class T>
 Steps unwritten(void* to, std::int64_t count) {
   return MemsetStep{to, kUnwritten, count * std::int64_t{sizeof(T)}};
 }
-/// Fills an array of the forward pass with values if only the backward pass is launched, and
+/// If only the backward pass is launched, fills an array of the forward pass with values;
 /// otherwise marks it as unwritten.
 template <class T>
 Steps given(const StepProblem& p, void* to, std::int64_t count, const Uniform<T>& of) {
@@ -146,14 +147,14 @@ Steps given(const StepProblem& p, void* to, std::int64_t count, const Uniform<T>
                                     : unwritten<T>(to, count);
 }
 
-/// Gradients before a launch of only the update phase.
+/// Gradients before a launch of only the update.
 __host__ __device__ inline Uniform<float> initial_gradients() {
   return {15, 1.0f / 64};
 }
 
-/// Restores weights, moments and the state. Gradients get values if only the update phase is
-/// launched, and are otherwise marked as unwritten; the gaps between tensors become zero. `tensors`
-/// are in the order of memory, and `n` is the number of all parameters with gaps.
+/// Restores weights, moments and the state. Gradients get values if only the update is launched,
+/// and are otherwise marked as unwritten. The gaps between tensors become zero. `tensors` are in
+/// memory order; `n` is the number of elements of all parameters with gaps.
 template <class T, class Data>
 Steps reset_parameters(const StepProblem& p, const Data& d, const std::vector<Tensor>& tensors,
                        std::int64_t n) {
@@ -182,13 +183,12 @@ Steps reset_parameters(const StepProblem& p, const Data& d, const std::vector<Te
   return steps + CopyStep{d.state, d.state_before, sizeof(State)};
 }
 
-/// Sets the first element of an fp16 array to infinity.
 inline Steps inject_infinity(void* array) {
   unsigned char* const first = static_cast<unsigned char*>(array);
   return Steps(MemsetStep{first, 0x00, 1}) + MemsetStep{first + 1, 0x7c, 1};
 }
 
-/// The reference of the update. `overflows` is whether the step's gradients overflow.
+/// The reference of the update. `overflows`: whether a gradient of this step overflows.
 template <class Data>
 ExactUpdate exact_update(const StepProblem& p, const Data& d, State before, bool overflows) {
   before.overflow = overflows ? 1 : 0;
@@ -202,15 +202,15 @@ ExactUpdate exact_update(const StepProblem& p, const Data& d, State before, bool
           before,
           !p.has(Phase::update) || overflows};
 }
-/// Field `field` of the state after the launch.
+/// Field number `field` of the state after the launch.
 inline __host__ __device__ double exact_state(const StepProblem& p, State before,
                                               std::int64_t field) {
   if (p.has(Phase::update)) before = next_state(before, is_scaled(p) ? p.growth_interval : 0);
   return StateField{before}(field);
 }
 
-/// Common part of the references of all networks. The reference of an array is the exact result of
-/// its operation on the device's own operands. Magnitudes are error bounds divided by the unit
+/// Common part of the references of all networks. The reference of an array is the exact result
+/// of its operation on the device's own operands. Magnitudes are error bounds divided by the unit
 /// roundoff of the tolerance.
 template <class T, class Problem, class Data>
 struct ExactStep {
@@ -225,13 +225,13 @@ struct ExactStep {
   __host__ __device__ static double number(const void* array, std::int64_t i) {
     return to_double(static_cast<const T*>(array)[i]);
   }
-  /// Weight i as the network computes with it; biases are fp32.
+  /// Weight i as the network uses it, rounded to T. Biases are fp32.
   __host__ __device__ double weight(std::int64_t i) const {
     return to_double(from_float<T>(d.weights_before[i]));
   }
   __host__ __device__ double bias(std::int64_t i) const { return d.weights_before[i]; }
-  /// Σ a(i)·w(i) over i < k, for consecutive elements of `array` starting at `first` and
-  /// consecutive weights starting at `first_weight`.
+  /// Sums over the k products of consecutive elements of `array`, from `first` on, and
+  /// consecutive weights, from `first_weight` on.
   __host__ __device__ ProductSums row_products(const void* array, std::int64_t first,
                                                std::int64_t first_weight, std::int64_t k) const {
     ProductSums sums;
@@ -242,13 +242,13 @@ struct ExactStep {
   __host__ __device__ double rounded(double value) const {
     return kSlack * (of_stored + kRoundoff) * fabs(value);
   }
-  /// The reference of a value with error bound `off` that is then rounded to T.
+  /// The reference of a value with error bound `off` that is rounded to T.
   __host__ __device__ ReferenceElement stored(double value, double off) const {
     return {value, (kSlack * off + rounded(value)) / of_stored};
   }
   __host__ __device__ static ReferenceElement exactly(double value) { return {value, 0.0}; }
 
-  /// The reference of GELU of h, and of the product of GELU's slope with sums of error bound `off`.
+  /// The reference of GELU(h), and of sums with error bound `off` times GELU'(h).
   __host__ __device__ ReferenceElement activated(double h) const {
     const ExactGelu gelu = exact_gelu(h);
     return stored(gelu.value.value, gelu.value.magnitude);
@@ -267,12 +267,11 @@ struct ExactStep {
     return off * ldexp(static_cast<double>(two_over_n), update.before.scale_log2);
   }
 
-  /// The reference of a weight's gradient: the sum over rows of products of two matrix columns.
+  /// The reference of a weight's gradient: the dot product of two matrix columns.
   __host__ __device__ ReferenceElement matrix_gradient(const ProductSums& sums, double off) const {
     return {sums.value, kSlack * off / kRoundoff + fabs(sums.value)};
   }
-  /// The reference of parameter i after the update: its weight, a moment or its copy; or of a field
-  /// of the state.
+  /// The reference of element i of the weights, moments, copy or state after the update.
   template <class Output>
   __host__ __device__ ReferenceElement updated(Output output, std::int64_t i) const {
     switch (output) {
@@ -284,9 +283,9 @@ struct ExactStep {
     }
   }
 };
-/// The loss, as Rows of evaluate_rows: a mean of squares, which do not cancel. A thread of the
-/// kernel sums at most 2^31 / (256·1024) squares, and tree reductions combine the sums of the
-/// threads.
+/// The reference of the loss, for evaluate_rows(). The loss is a mean of squares, without
+/// cancellation. A thread of the kernel sums at most 2^31 / (256·1024) squares, and tree
+/// reductions sum the results of the threads.
 template <class T>
 struct ExactLoss {
   struct Common {

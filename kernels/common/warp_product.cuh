@@ -1,5 +1,5 @@
 // A block's tile of a matrix product on tensor cores: its division among warps, a warp's products
-// by mma.sync of operands in shared memory, and stores of the sums to global memory.
+// by mma.sync of operands in shared memory, and stores of C.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace gpuexp {
 
-/// The tile of C that a block computes, in elements. Its depth is in bytes of the inputs, so that
-/// tiles of all types need the same shared memory. Each warp has kWarpM × kWarpN of kBlockM ×
-/// kBlockN sums.
+/// The tile of C that a block computes, in elements. The depth of a tile is in bytes, so that
+/// tiles of all input types need the same shared memory. Each warp computes kWarpM × kWarpN of
+/// the kBlockM × kBlockN sums.
 template <int kBlockM_, int kBlockN_, int kDepthBytes_, int kWarpM_, int kWarpN_>
 struct Tiling {
   static constexpr int kBlockM = kBlockM_;
@@ -23,17 +23,18 @@ struct Tiling {
   static constexpr int kWarpsN = kBlockN / kWarpN;
   static constexpr int kWarps = kBlockM / kWarpM * kWarpsN;
   static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kSteps = kDepthBytes / 32;  ///< steps per tile, each one mma.sync deep
+  static constexpr int kSteps =
+      kDepthBytes / 32;  ///< steps per tile; one mma.sync is one step deep
   template <class In>
   static constexpr int kDepth = kDepthBytes / static_cast<int>(sizeof(In));
 
   __device__ static int warp() { return static_cast<int>(threadIdx.x / 32); }
-  /// First row and first column of this warp's part of the block's tile.
+  /// First row and first column of this warp's sums in the block's tile.
   __device__ static int warp_row() { return warp() / kWarpsN * kWarpM; }
   __device__ static int warp_col() { return warp() % kWarpsN * kWarpN; }
 };
 
-/// A tile of A is kBlockM rows of kDepthBytes; one of B is kDepth rows of kBlockN elements.
+/// A tile of A has kBlockM rows of kDepthBytes; a tile of B has kDepth rows of kBlockN elements.
 template <class T, TileLayout kLayout>
 using ATile = SharedTile<T::kBlockM, T::kDepthBytes, kLayout>;
 template <class In, class T, TileLayout kLayout>
@@ -45,7 +46,7 @@ struct Corner {
   std::int64_t col;
 };
 
-/// The first element of this block's tile. Consecutive blocks have tiles in the same column.
+/// Position of this block's tile. Consecutive blocks compute tiles of the same tile column.
 template <class T>
 __device__ Corner block_corner() {
   return {static_cast<std::int64_t>(blockIdx.x) * T::kBlockM,
@@ -59,7 +60,7 @@ struct Matrix {
   std::int64_t rows;
   std::int64_t cols;
 
-  /// The part of the matrix that starts at element (row, col).
+  /// The window that starts at element (row, col).
   __device__ Window window(std::int64_t row, std::int64_t col) const {
     constexpr int kSize = static_cast<int>(sizeof(T));
     const char* const base = reinterpret_cast<const char*>(data);
@@ -68,9 +69,9 @@ struct Matrix {
   }
 };
 
-/// A slab of 16 rows in shared memory, one per warp, through which accumulators are stored to C.
-/// Fragments scatter a row over lanes in pieces of 4 or 8 bytes; from the slab, a lane can store 16
-/// bytes. 8 elements of padding put the pieces that a warp writes at once in different banks.
+/// 16 rows of a warp's sums in shared memory, through which they are stored to C. In fragments, a
+/// lane has only 4 or 8 contiguous bytes of a row; from the slab, it can store 16 bytes at a
+/// time. 8 elements of padding spread the bytes that a warp writes at once over different banks.
 template <class Acc, int kCols>
 struct Slab {
   static constexpr int kRows = 16;
@@ -93,9 +94,9 @@ __device__ inline Pack<Out, kCount> rounded_sums(const Acc* sums) {
   return out;
 }
 
-/// Converts this warp's slab to Out, and stores it to C with its first element at `at`. A lane
-/// stores kStoreBytes at a time if the rows of C are multiples of kStoreBytes, and else single
-/// elements. Elements outside the matrix are not stored.
+/// Converts a warp's slab to Out, and stores it to C with its first element at `at`. A lane
+/// stores kStoreBytes at a time if the rows of C are multiples of kStoreBytes, otherwise single
+/// elements. Elements outside C are not stored.
 template <int kCols, int kStoreBytes = 16, class Acc, class Out>
 __device__ void store_slab(const Acc* slab, const Matrix<Out>& c, const Corner& at) {
   using S = Slab<Acc, kCols>;
@@ -123,8 +124,8 @@ __device__ void store_slab(const Acc* slab, const Matrix<Out>& c, const Corner& 
   }
 }
 
-/// One warp's kWarpM×kWarpN sums of products of In, in registers. A lane's share of 64×64 fp32 sums
-/// is 128 registers, half of the maximum per thread.
+/// A warp's kWarpM×kWarpN sums, in registers. 64×64 fp32 sums are 128 registers per lane, half of
+/// the maximum per thread.
 template <class In, class Acc, class T>
 class WarpProduct {
   /// Lanes load tf32 fragments of B word by word, because ldmatrix transposes only 16-bit elements.
@@ -135,19 +136,20 @@ class WarpProduct {
   using B = BTile<In, T, kWords ? TileLayout::swizzled_pairs : TileLayout::swizzled>;
   using S = Slab<Acc, T::kWarpN>;
 
-  /// The operands of one step: the warp's rows of A and columns of B, 32 bytes deep.
+  /// Operands of one step: the warp's rows of A and columns of B, 32 bytes deep.
   struct Fragments {
     unsigned a[T::kWarpM / 16][4];
     unsigned b[T::kWarpN / 8][2];
   };
 
-  /// Loads the fragments of step `step`, below kSteps, from the tiles in shared memory.
+  /// Loads the fragments of step `step`, less than kSteps, from tiles in shared memory.
   __device__ static void load(Fragments& f, const char* a_tile, const char* b_tile, int step) {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    // Lanes 0 to 15 pass the row addresses of the left 16 bytes, lanes 16 to 31 of the right 16.
+    // Lanes 0 to 15 provide the row addresses of the left 16 bytes, lanes 16 to 31 those of the
+    // right 16 bytes.
     const int row = lane % 16;
     const int byte = lane / 16 * 16;
-    // Swizzles repeat every 8 rows and 128 bytes, so offsets of whole periods are constants.
+    // The swizzle repeats every 8 rows and 128 bytes, so offsets of whole periods are constants.
     const char* const a = a_tile + A::offset(T::warp_row() + row, 32 * step + byte);
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i)
@@ -164,7 +166,7 @@ class WarpProduct {
     } else {
 #pragma unroll
       for (int j = 0; j < kColTiles; j += 2) {
-        unsigned r[4];  // the upper and lower 8 rows of tile j, then of tile j + 1
+        unsigned r[4];  // upper and lower 8 rows of tile j, then of tile j + 1
         ldmatrix_x4_transposed(r, b + B::offset(row, (T::warp_col() + 8 * j) * 2 + byte));
         f.b[j][0] = r[0];
         f.b[j][1] = r[1];
@@ -200,8 +202,8 @@ class WarpProduct {
       each(i, sums_[i / kColTiles][i % kColTiles]);
   }
 
-  /// Passes the sums to store(slab, Corner), 16 rows at a time, through S::kBytes of shared memory
-  /// per warp. No warp may still use this shared memory for tiles.
+  /// Passes the sums to store(slab, Corner), 16 rows at a time, through S::kBytes of shared
+  /// memory per warp. No warp may still read tiles from this shared memory.
   template <class Store>
   __device__ void store(char* shared, const Corner& block, Store&& store) const {
     Acc* const slab = reinterpret_cast<Acc*>(shared + T::warp() * S::kBytes);

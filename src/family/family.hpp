@@ -1,9 +1,8 @@
-// A Family is a set of kernel variants that answer one question, as plain data and callbacks. The
-// other parts of the program (list, describe, plan, predict, run, config schema, tests, docs)
-// iterate over families.
+// A Family is a set of kernel variants that answer one question, as plain data and callbacks.
+// Commands, the config schema, tests and docs iterate over families.
 //
-// Kernel files declare families with the typed FamilyOf<Problem, Data> (family_of.hpp). This header
-// is the type-erased form, in which problems and data are opaque pointers.
+// Kernel files declare families with the typed FamilyOf<Problem, Data> (family_of.hpp). In this
+// type-erased form, problems and data are opaque pointers.
 #pragma once
 
 #include <cstdint>
@@ -36,42 +35,42 @@ struct Parameter {
   std::string doc;
   double min = 0;  ///< numbers only, inclusive
   double max = 0;
-  std::vector<std::string> choices;  ///< text only; globs such as "*.mtx" stand for files
-  /// Returns why a file cannot be a value, or "". Set if values may name files.
+  std::vector<std::string> choices;  ///< text only; globs such as "*.mtx" match file names
+  /// Returns why a file cannot be a value, or "". Must be set if values may name files.
   Callback<std::string(const std::string& file)> file_error = nullptr;
   /// Parameters that are ignored if the value names a file, because the file determines them.
   std::vector<std::string> unless_file = {};
-  /// The parameter is a size of the problem; tests sweep it over 1, odd, prime and tail sizes.
+  /// Whether the parameter is a size of the problem. Tests set it to 1 and to odd, prime and tail
+  /// sizes.
   bool is_extent = false;
 
-  /// Whether the value is the name of a file.
   bool names_file(const Value& value) const;
 };
 
 /// Values in the order of Family::parameters.
 using Values = std::vector<Value>;
 
-/// The minimum work of a variant, independent of hardware.
+/// The minimum work of a variant on any hardware.
 struct Work {
   double bytes_read = 0;     ///< useful bytes: each required input element once
   double bytes_written = 0;  ///< useful bytes: each output element once
-  /// Bytes that DRAM must move if nothing is cached before the launch and every line is fetched
-  /// once: useful bytes rounded up to the 32-byte sectors that the accesses touch.
+  /// Bytes that DRAM must transfer if the caches are empty before the launch and each line is
+  /// fetched once: useful bytes rounded up to the 32-byte sectors that the accesses touch.
   double moved_read = 0;
   double moved_written = 0;
   // Bytes transferred between host and device.
   double to_device = 0;
   double to_host = 0;
-  // Bytes over the links between GPUs: sent by the rank that sends most, received by the rank that
-  // receives most.
+  // Bytes over the links between GPUs: sent by the rank that sends most, and received by the rank
+  // that receives most.
   double to_peers = 0;
   double from_peers = 0;
   std::vector<Operations> operations;
 };
-/// Sum over all pipes.
+/// Total number of operations, over all pipes.
 double operation_count(const Work& work);
 
-/// Values of the columns `metric.<name>`; Family::metrics declares the names.
+/// Names and values of the columns `metric.<name>`. Family::metrics declares the names.
 using MetricValues = std::vector<std::pair<std::string, double>>;
 
 struct Metric {
@@ -86,21 +85,22 @@ inline constexpr const char* kBytesInFlightMetric = "bytes_in_flight_per_thread"
 /// Name of the metric for cycles per dependent step, which headlines use.
 inline constexpr const char* kStepCyclesMetric = "step_cycles";
 
-/// What a launch needs besides the problem and its buffers.
+/// Device, workspace and wait report for a launch.
 struct LaunchContext {
   const DeviceSpec& device;
-  void* workspace;  ///< Variant::workspace_bytes uninitialised device bytes, 256-byte aligned
-  WaitReport* report = nullptr;  ///< in host memory that kernels can write; only for several GPUs
+  void* workspace;  ///< Variant::workspace_bytes bytes of device memory, uninitialised, 256-byte
+                    // aligned
+  WaitReport* report = nullptr;  ///< in host memory that kernels can write; null for one GPU
 };
 
-/// Numbers read from a variant's results. The steps store `bytes` bytes in device memory at `from`;
-/// `values` converts a host copy of them.
+/// Numbers read from a variant's results. The steps store `bytes` bytes at `from` in device
+/// memory; `values` converts a host copy of these bytes to metrics.
 struct Measurement {
   Steps steps;
   const void* from = nullptr;
   std::int64_t bytes = 0;
   Callback<MetricValues(const void* copied)> values;
-  /// The numbers are clock readings of a GPU, which the simulator cannot provide.
+  /// Whether the numbers are clock readings of a GPU, which the simulator cannot provide.
   bool reads_clocks = false;
 };
 
@@ -139,18 +139,18 @@ struct VariantFacts {
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
   Submission submission = Submission::one_by_one;
-  /// Equal inputs give bitwise-identical results in every launch, in any order of blocks, warps and
-  /// atomics: sums of integers, or of floats in an order that the code fixes. A test launches each
-  /// such variant ten times.
+  /// Whether equal inputs give bitwise-identical results in every launch, in any order of blocks,
+  /// warps and atomics. A kernel that sums integers, or floats in a fixed order, is
+  /// deterministic. A test launches each deterministic variant ten times.
   bool deterministic = false;
-  /// Why no time is predicted; empty if one is predicted from phases or machine code.
+  /// Why the program predicts no time for the variant; empty if it predicts one.
   std::string without_time;
-  /// Parameter values of a problem that demonstrates the variant, if it does not support the
-  /// defaults. `annotate` and the tests of expected_changes use them instead of the defaults.
+  /// Parameter values that replace the defaults in `annotate` and in tests of expected_changes.
+  /// Required if the variant does not support the defaults.
   std::vector<std::pair<std::string, Value>> shown_at;
-  /// Names of the outputs that a launch writes; empty: all outputs. Verification and error columns
-  /// of the variant use only these. For families whose variants store different outputs, such as
-  /// different types.
+  /// Names of the outputs that a launch writes; empty: all outputs. Verification and error
+  /// columns of the variant use only these outputs. For families whose variants store different
+  /// outputs, for example with different types.
   std::vector<std::string> writes;
   /// Returns why a required library is unavailable on this machine. Uses no GPU.
   Callback<std::optional<std::string>()> unavailable;
@@ -175,40 +175,41 @@ struct Variant : VariantFacts {
   Variant& operator=(Variant&&) noexcept;
   ~Variant();
 
-  /// Expected counter changes relative to compare_to: the testable part of `why`. The first is the
-  /// one that the mechanism targets. Required for variants with a compare_to, except vendor
-  /// libraries.
+  /// Expected counter changes relative to compare_to: the testable part of `why`. The first
+  /// change is the one that the mechanism targets. Required for variants with a compare_to,
+  /// except vendor libraries.
   std::vector<ExpectedChange> expected_changes;
   /// Returns why this variant cannot run the problem on the device ("needs k divisible by 8").
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   Callback<Work(const void* problem)> work;
   Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
-  /// Properties of this run of the problem (load width, number of tiles), computed without a GPU.
+  /// Properties of the variant at this problem (load width, number of tiles), computed without a
+  /// GPU.
   Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;
-  /// For problems that span GPUs: the parts of a launch, from which its time is predicted. Optional
-  /// for vendor libraries.
+  /// For problems that span GPUs: the phases of a launch, from which its time is predicted.
+  /// Optional for vendor libraries.
   Callback<std::vector<Phase>(const void* problem, const DeviceSpec&)> phases;
-  /// Returns the steps of one launch, including memory that each launch must clear, without using a
-  /// GPU. A vendor library's launch is one opaque step.
+  /// Returns the steps of one launch, without using a GPU. The steps include the clearing of
+  /// memory that each launch needs. A vendor library's launch is one opaque step.
   Callback<Steps(const void* problem, const void* data, const LaunchContext&)> launch;
-  /// Optional: numbers read from the results after a verified launch, outside timed regions. The
-  /// steps may use the workspace.
+  /// Optional: the numbers to read from the results after a verified launch, outside timed
+  /// regions. The measurement's steps may use the workspace.
   Callback<Measurement(const void* problem, const void* data, const LaunchContext&)>
       measured_metrics;
   /// The family's data without buffers, for computing shapes without a launch.
   std::shared_ptr<const void> unbound_data;
 
-  /// The shapes of a launch's kernels, in order; empty for vendor libraries.
+  /// Shapes of a launch's kernels, in order of launch; empty for vendor libraries.
   std::vector<Shape> shapes(const void* problem, const DeviceSpec& device) const;
 };
 
-/// Arrays into which a reference writes one output: the exact value, and the magnitude that scales
-/// the tolerance (for a sum of products, the sum of absolute terms). Null pointers: this output is
-/// not requested. All outputs that a variant writes are requested together.
+/// Arrays into which a reference writes one output: the exact value, and the magnitude that is
+/// multiplied by the tolerance (for a sum of products, the sum of absolute terms). Null pointers:
+/// this output is not requested. All outputs that a variant writes are requested together.
 struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
-  ElementDraw draw = {};  ///< requested elements; others may stay unwritten
+  ElementDraw draw = {};  ///< requested elements; the reference may leave other elements unwritten
   explicit operator bool() const { return value != nullptr; }
 };
 
@@ -216,8 +217,8 @@ enum class BufferRole {
   input,
   output,
   in_out,  ///< an output whose contents before the launch are also an input
-  /// Data that one launch leaves for the next, such as signals. Zero when the problem is set up;
-  /// afterwards as the last launch left it.
+  /// Data that one launch leaves for the next, such as signals. The executor clears it when it
+  /// sets up the problem, and never again.
   state,
 };
 constexpr bool is_output(BufferRole role) {
@@ -244,9 +245,9 @@ struct Buffer {
   /// Outputs only: overrides Family::tolerance, for outputs of different types.
   Callback<Tolerance(const void* problem)> tolerance;
   Residence residence = Residence::device;
-  /// For state of problems that span GPUs: index of the first 32-bit word to which other ranks
-  /// write the number of the launch, counted from 1. The rank waits for that number or a later one.
-  /// An executor that runs one rank by itself stores a later number there.
+  /// For state of problems that span GPUs: index of the first 32-bit word in which other ranks
+  /// store the number of the launch, counted from 1. The rank waits until a word has that number
+  /// or a larger one. An executor that runs only one rank stores a larger number in these words.
   std::optional<std::int64_t> flags_from = {};
 };
 
@@ -269,20 +270,20 @@ struct Family {
   std::vector<Buffer> buffers;
   std::vector<Metric> metrics;
   std::vector<Variant> variants;
-  std::vector<CeilingRows> ceilings;  ///< ceilings that its rows measure
-  std::vector<Plot> plots;            ///< empty: a plot that suits any family
+  std::vector<CeilingRows> ceilings;  ///< ceilings that rows of this family measure
+  std::vector<Plot> plots;            ///< empty: the default plot
   std::string tolerance_derivation;
 
   Callback<std::shared_ptr<const void>(const Values&)> make_problem;
   /// Binds the buffers of one rank. Launches receive buffers in their residence; inputs, reset and
   /// the device references receive them in device memory, host_reference in host memory.
   Callback<std::shared_ptr<const void>(const RankBuffers&)> make_data;
-  /// Number of GPUs that a problem spans; empty: one. Each is a rank, numbered from 0, with its own
-  /// buffers of equal sizes. Launches, inputs and references apply to each rank.
+  /// Number of GPUs that a problem spans; empty: one. Each GPU is a rank, numbered from 0, with
+  /// its own buffers of equal sizes. Launches, inputs and references apply to each rank.
   Callback<int(const void* problem)> gpus;
 
-  /// Environment variables for the processes that run the problem, such as settings that a library
-  /// reads when it is loaded. Empty: none.
+  /// Environment variables for the processes that run the problem, such as settings that a
+  /// library reads when it is loaded. Empty callback: none.
   Callback<Environment(const void* problem)> environment;
 
   /// Extents of the output grid that launch shapes must cover.
@@ -292,36 +293,36 @@ struct Family {
   Callback<Steps(const void* problem, const void* data, std::uint64_t seed)> inputs;
   /// Restores in_out buffers before every launch, untimed. Only for families with such buffers.
   Callback<Steps(const void* problem, const void* data)> reset;
-  /// Launches may follow each other without `reset`: no launch depends on the contents that it
-  /// restores, which only verification needs.
+  /// Whether launches may follow each other without `reset`. Requires that no launch depends on
+  /// the contents that `reset` restores; only verification needs `reset` then.
   bool repeats_without_reset = false;
   /// The fp64 reference on the device, with one view per output buffer in declaration order.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       reference;
-  /// References are computed after each launch and may read outputs: each operation of a chain is
-  /// checked with the inputs that the chain gave it. Otherwise references are computed once, before
-  /// launches, only from the inputs.
+  /// If true, references are computed after each launch and may read its outputs, so each
+  /// operation in a sequence is checked with the inputs that the launch computed for it. If
+  /// false, references are computed once, before all launches, from the inputs.
   bool refers_to_results = false;
-  /// The reference as host loops on host pointers. Tests compare `reference` with it at small
-  /// sizes.
+  /// The reference as host loops on host pointers. Tests compare `reference` with
+  /// `host_reference` at small sizes.
   Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       host_reference;
-  /// Optional: number of operations of the reference, if it differs from the number in variants.
+  /// Optional: number of operations of the reference, if it differs from that of the variants.
   Callback<double(const void* problem)> reference_operations;
-  /// Optional: the result for unrounded inputs, to which the error columns refer.
+  /// Optional: the result for unrounded inputs, with which the error columns compare.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       accuracy_reference;
-  /// Tolerance of outputs that have none of their own.
+  /// Tolerance of outputs whose Buffer::tolerance is empty.
   Callback<Tolerance(const void* problem)> tolerance;
 
   const Variant* find(std::string_view variant_id) const;
   const Parameter* find_parameter(std::string_view name) const;
   Values defaults() const;
-  /// Whether the parameter applies, given these values (Parameter::unless_file).
+  /// Whether the parameter applies to these values. False if a value names a file that determines
+  /// the parameter (Parameter::unless_file).
   bool holds(const Parameter& parameter, const Values& values) const;
-  /// `values` with the variant's shown_at values.
+  /// Returns `values`, replaced by the variant's shown_at values where it has any.
   Values shown_at(const Variant& variant, Values values) const;
-  /// Number of GPUs that the problem spans.
   int gpus_of(const void* problem) const { return gpus ? gpus(problem) : 1; }
 };
 

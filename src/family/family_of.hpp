@@ -1,4 +1,4 @@
-// The typed form of a Family. A kernel file declares its problem and data as plain structs, and
+// The typed form of a Family. A kernel file declares its problem and data as structs, and
 // FamilyOf binds parameters and buffers to their members. C++17, included by .cu files.
 #pragma once
 
@@ -34,7 +34,7 @@ template <>
 struct DataTypeOf<std::uint64_t> : std::integral_constant<DataType, DataType::uint64> {};
 
 namespace detail {
-/// Converts a member pointer to a function of the problem; other callables are unchanged.
+/// Converts a member pointer to a function of the problem. Returns other callables unchanged.
 template <class F>
 constexpr auto function_of_problem(F f) {
   if constexpr (std::is_member_object_pointer<F>::value) {
@@ -44,7 +44,7 @@ constexpr auto function_of_problem(F f) {
   }
 }
 
-/// The element type of a pointer or of a Ranks.
+/// Element type of a pointer or of a Ranks.
 template <class Pointers>
 struct Pointee;
 template <class T>
@@ -57,10 +57,12 @@ struct Pointee<Ranks<T>> {
 };
 }  // namespace detail
 
-/// A Variant whose callbacks receive the family's structs. Members have the meaning of Variant's.
+/// A Variant whose callbacks receive the family's structs. Members have the same meaning as in
+/// Variant.
 template <class Problem, class Data>
 struct VariantOf : VariantFacts {
-  /// Callbacks of the problem, or of the problem and its buffers, with further arguments.
+  /// Callbacks that receive the problem (OnProblem) or the problem and its buffers (OnData)
+  /// before the arguments of Signature.
   template <class Signature>
   using OnProblem = TypedCallback<Signature, Problem>;
   template <class Signature>
@@ -73,7 +75,7 @@ struct VariantOf : VariantFacts {
     id = std::move(name);
     compare_to = std::move(reference);
   }
-  /// Copies with other expected changes; against() also replaces compare_to.
+  /// Returns a copy with other expected changes. against() also replaces compare_to.
   VariantOf expecting(ExpectedChangesOf<Problem> expected) const {
     VariantOf v = *this;
     v.expected_changes = std::move(expected);
@@ -95,8 +97,8 @@ struct VariantOf : VariantFacts {
   OnData<Measurement(const LaunchContext&)> measured_metrics;
 };
 
-/// The untyped part of a declaration. It is not a template, so that family files do not compile it
-/// again.
+/// The untyped part of a declaration. Not a template, so that it is compiled once and not in
+/// every family file.
 class FamilyDeclaration {
  public:
   std::string physics;               ///< one paragraph on the hardware's behaviour
@@ -107,7 +109,7 @@ class FamilyDeclaration {
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;
-  /// Pointers to one buffer by rank; `own` is the bound rank.
+  /// `of_ranks` are the pointers to one buffer on all ranks; `own` is the rank to bind.
   using BindMember = Callback<void(void* data, const std::vector<void*>& of_ranks, int own)>;
   using BindRank = Callback<void(void* data, int rank)>;
   using MakeStruct = Callback<std::shared_ptr<void>()>;
@@ -135,9 +137,9 @@ class FamilyDeclaration {
   void add_metric(std::string name, std::string unit, std::string doc);
   void add_plot(Plot plot);
   void add_variant(gpuexp::Variant variant);
-  /// The complete family, whose callbacks create problems and data with the given functions.
+  /// The complete family. Its callbacks create problems and data with the given functions.
   Family declared(MakeStruct make_problem, MakeStruct make_data) const;
-  /// Sets the callbacks that FamilyOf may omit to their defaults.
+  /// Sets callbacks that the family file left empty to their defaults.
   static void set_defaults(Family& family);
 
  private:
@@ -165,7 +167,7 @@ class FamilyOf : public FamilyDeclaration {
   OnData<Steps(std::uint64_t seed)> inputs;
   OnData<Steps()> reset;
   OnData<Steps(const std::vector<ReferenceView>&)> reference;
-  /// Default: the host loops of the steps of `reference`.
+  /// Default: runs the host loops of the steps that `reference` returns.
   OnData<void(const std::vector<ReferenceView>&)> host_reference;
   OnProblem<double()> reference_operations;
   OnData<Steps(const std::vector<ReferenceView>&)> accuracy_reference;
@@ -198,7 +200,7 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Adds a set of names, each for a value of T; the first is the default.
+  /// Adds a parameter with named values of T. The first is the default.
   template <class T>
   FamilyOf& choice(std::string name, T Problem::*member,
                    std::vector<std::pair<std::string, T>> options, std::string doc) {
@@ -216,8 +218,8 @@ class FamilyOf : public FamilyDeclaration {
   }
 
   /// Adds a choice that also accepts names of files that match one of `patterns` ("*.mtx"). For a
-  /// file, `member` is set to `of_file` and `file` to the name. `file_error` and `unless_file` are
-  /// members of Parameter.
+  /// file, sets `member` to `of_file` and `file` to the name. Parameter documents `file_error`
+  /// and `unless_file`.
   template <class T>
   FamilyOf& choice_or_file(std::string name, T Problem::*member,
                            std::vector<std::pair<std::string, T>> options,
@@ -244,8 +246,8 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Declares that the problem spans `gpus` GPUs, a parameter from 2 to `max`. `rank` in a rank's
-  /// data is set to its number.
+  /// Declares that the problem spans GPUs. Adds the parameter `gpus`, from 2 to `max`. In the
+  /// data of each rank, `rank` is set to the rank's number.
   FamilyOf& spans(int Problem::*gpus, int Data::*rank, int max = kMaxRanks) {
     integer("gpus", gpus, 2, 2, max, "", "number of GPUs that the problem spans");
     set_span([gpus](const void* p) { return static_cast<const Problem*>(p)->*gpus; },
@@ -253,10 +255,11 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Adds a buffer that binds to a pointer. If the problem spans GPUs, each rank has such a buffer,
-  /// and the member is a Ranks with all their pointers. `of` is the number of elements. An output
-  /// may have its own tolerance after it. A pointer to void requires the element type before it.
-  /// Each argument is a function of the problem or a member pointer.
+  /// Adds a buffer that binds to a pointer. If the problem spans GPUs, each rank has such a
+  /// buffer, and the member is a Ranks with the pointers of all ranks. `of` is the number of
+  /// elements, optionally followed by the tolerance of this output. For a pointer to void, the
+  /// element type comes first. Each of these arguments is a function of the problem or a member
+  /// pointer.
   template <class Pointers, class... Of>
   FamilyOf& input(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::input, member, std::move(of)...);
@@ -299,7 +302,7 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Appends variants in the order of presentation, simplest first.
+  /// Appends variants in the order of their explanations, simplest first.
   template <class... Variants>
   FamilyOf& variants(const Variants&... all) {
     (variant(all), ...);
@@ -318,7 +321,6 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// The type-erased family.
   Family build() const {
     Family f = declared([] { return std::shared_ptr<void>(std::make_shared<Problem>()); },
                         [] { return std::shared_ptr<void>(std::make_shared<Data>()); });
@@ -383,8 +385,8 @@ class FamilyOf : public FamilyDeclaration {
   }
 };
 
-/// Registers a family before main: `const Registration registration(declare());` at the end of its
-/// file.
+/// Registers a family before main. Usage at the end of a kernel file: `const Registration
+/// registration(declare());`.
 struct Registration {
   template <class Problem, class Data>
   explicit Registration(const FamilyOf<Problem, Data>& family) : Registration(family.build()) {}

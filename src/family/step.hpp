@@ -1,6 +1,6 @@
 // The steps of a launch as data: kernels with shapes and packed arguments, fills, copies and
-// library calls. The launcher (gpu/launcher.hpp) and the CPU executor run them; variants do not
-// launch kernels. C++17 and free of CUDA, included by .cu files.
+// library calls. Variants only describe steps; the launcher (gpu/launcher.hpp) and the CPU
+// executor run them. C++17 without CUDA headers, because .cu files include it.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,11 @@ namespace gpuexp {
 
 using Stream = CUstream_st*;
 
-/// The shape of one kernel launch, computed from the problem and the device's specs without a GPU.
+/// The shape of one kernel launch, computed without a GPU.
 struct Shape {
-  /// The pointer passed to cudaLaunchKernel: a host stub of this binary, or the handle of a kernel
-  /// loaded at run time. The kernel resource table uses it as key for module and lowered name.
+  /// The pointer passed to cudaLaunchKernel: a host stub of this binary, or the handle of a
+  /// kernel loaded at run time. The kernel resource table maps it to the module and the lowered
+  /// name.
   const void* kernel = nullptr;
   Extent grid;
   Extent block;
@@ -40,7 +41,7 @@ struct Shape {
 /// Kernel arguments, packed in the layout of kernel parameters.
 class PackedArguments {
  public:
-  /// Reserves memory for this number of arguments and bytes, so that each allocates once.
+  /// Reserves memory for this number of arguments and bytes, to avoid reallocation.
   void reserve(std::size_t arguments, std::size_t bytes);
 
   template <class T>
@@ -57,9 +58,8 @@ class PackedArguments {
   void add(const Texture& texture);
 
   std::size_t count() const { return places_.size(); }
-  /// All arguments; the first one starts at offset 0.
+  /// All arguments in the layout of kernel parameters.
   const std::vector<std::byte>& bytes() const { return bytes_; }
-  /// First byte of argument i.
   const std::byte* at(std::size_t i) const { return bytes_.data() + places_[i].offset; }
   std::size_t size(std::size_t i) const { return places_[i].bytes; }
   std::size_t alignment(std::size_t i) const { return places_[i].alignment; }
@@ -98,24 +98,26 @@ void pack(PackedArguments& packed, Argument&& argument) {
   }
 }
 
-/// Global memory whose accesses persist in the set-aside part of L2.
+/// A window of global memory whose accesses persist in the set-aside part of L2.
 struct AccessPolicyWindow {
   const void* base = nullptr;
   std::int64_t bytes = 0;
-  float hit_ratio = 1;  ///< share of accesses that persist; the others stream
+  float hit_ratio = 1;  ///< share of accesses that persist; the other accesses are streaming
   /// Bytes of L2 to set aside while launches with the window run, even if the window is empty. A
-  /// launch fails if they exceed the device's maximum.
+  /// launch fails if this exceeds the device's maximum.
   std::int64_t set_aside_bytes = 0;
 };
 
-/// The computation of a kernel with independent items, as a host loop, for executors that need only
-/// some items or have no GPU. A loop that fills inputs writes the kernel's values bitwise.
+/// The computation of a kernel with independent items, as a host loop. Executors without a GPU
+/// use it, and executors that need only a subset of the items. A loop that fills inputs must
+/// write the same bits as the kernel.
 struct HostLoop {
   std::int64_t items = 0;
-  /// Computes items [first, end); empty: no host loop. If `to` is set, each kernel thread computes
-  /// one item, and further items at the grid's stride if there are fewer threads than items.
+  /// Computes items [first, end); empty: no host loop. If `to` is set, thread t of the kernel
+  /// computes item t, and with fewer threads than items also every item at the grid's stride from
+  /// t.
   Callback<void(std::int64_t first, std::int64_t end)> run;
-  /// Address of item 0, followed by the other items without gaps; null: other addresses.
+  /// Address of item 0 if the items are contiguous; null if they are not.
   void* to = nullptr;
   std::int64_t item_bytes = 0;
 };
@@ -126,7 +128,8 @@ struct KernelStep {
   PackedArguments arguments;
   HostLoop on_host = {};
   bool cooperative = false;  ///< all blocks are resident, for grid-wide barriers
-  /// May start before the previous kernel of its stream has ended (programmatic dependent launch).
+  /// Whether the kernel may start before the previous kernel of its stream has ended
+  /// (programmatic dependent launch).
   bool programmatic = false;
   std::optional<AccessPolicyWindow> window = std::nullopt;
 };
@@ -138,8 +141,8 @@ struct MemsetStep {
   std::int64_t bytes = 0;
 };
 
-/// A copy between any memory of device and host. For several rows, `bytes` is the length of a row,
-/// and a pitch is the distance between the starts of successive rows.
+/// A copy between any memory of device and host. For rows > 1, `bytes` is the length of a row,
+/// and a pitch is the distance in bytes between the starts of successive rows.
 struct CopyStep {
   void* to = nullptr;
   const void* from = nullptr;
@@ -150,7 +153,7 @@ struct CopyStep {
   std::shared_ptr<const void> owner = nullptr;  ///< keeps `from` alive; may be null
 };
 
-/// A function call, such as into a library. An executor without CUDA cannot run it.
+/// A function call, for example of a library. An executor without CUDA cannot run it.
 struct OpaqueStep {
   std::string what;  ///< name for messages: "cuBLAS gemm"
   Callback<void(Stream stream, int device)> call;
@@ -166,40 +169,43 @@ struct PrefetchStep {
 /// Advice on the location of managed memory (CUDA Runtime API, cudaMemAdvise).
 enum class Advice {
   none,            ///< removes all advice
-  stays_on_host,   ///< preferred location is the host; the device maps it there
+  stays_on_host,   ///< preferred location is the host; the device maps the memory there
   is_mostly_read,  ///< each processor that reads it gets its own copy
 };
 
-/// Gives the advice to the driver when it is enqueued.
+/// Passes the advice to the driver when the step is enqueued.
 struct AdviseStep {
   const void* memory = nullptr;
   std::int64_t bytes = 0;
   Advice advice = Advice::none;
 };
 
-/// The host waits for all work enqueued in the stream, then reads one word per page of this memory,
-/// if any. A launch with this step must be ungated or timed on the host's clock.
+/// The host waits for all work enqueued in the stream, then reads one word in each page of the
+/// memory (none if `bytes` is 0). The launch must be ungated or timed with the host clock.
 struct HostReadStep {
   const void* memory = nullptr;
   std::int64_t bytes = 0;
 };
 
-/// CUDA's legacy default stream. It and the streams that block with it wait for each other (CUDA
-/// C++ Programming Guide, "Default stream").
+/// CUDA's legacy default stream. It and blocking streams wait for each other (CUDA C++
+/// Programming Guide, "Default stream").
 inline constexpr int kDefaultStream = -1;
-/// Streams up to this number block with the legacy stream; streams above it do not.
+/// Stream numbers up to this one, which are negative, are streams that block with the legacy
+/// stream. Streams 0 and above do not block with it.
 inline constexpr int kFirstBlockingStream = -2;
 
-/// Streams from this number have priority: pending blocks of their kernels start before those of
-/// other streams (CUDA C++ Programming Guide, "Stream Priorities").
+/// Stream numbers from this one on have high priority: pending blocks of their kernels start
+/// before those of other streams (CUDA C++ Programming Guide, "Stream Priorities").
 inline constexpr int kFirstPriorityStream = 1000;
 
 struct Step {
   std::variant<KernelStep, MemsetStep, CopyStep, OpaqueStep, PrefetchStep, AdviseStep, HostReadStep>
       action;
-  /// Steps of one stream run in order. Stream 0 is timed; for negative numbers see kDefaultStream.
+  /// Steps of one stream run in order. Stream 0 is timed. For negative numbers see
+  /// kDefaultStream.
   int stream = 0;
-  std::vector<std::size_t> after;  ///< indices of earlier steps in other streams that it waits for
+  std::vector<std::size_t>
+      after;  ///< indices of earlier steps, in other streams, for which this step waits
 
   // Defined in step.cpp, so that family files do not compile them again.
   Step(KernelStep step);
@@ -216,13 +222,12 @@ struct Step {
   ~Step();
 };
 
-/// Steps in the order of enqueueing. Each stream waits for work enqueued before the first step, and
-/// work enqueued after the last step waits for all streams.
+/// Steps in the order of enqueueing. Each stream waits for work that was enqueued before the
+/// first step. Work enqueued after the last step waits for all streams.
 class Steps {
  public:
   Steps();
   Steps(Step step);
-  /// One step with this action.
   template <class Action, class = std::enable_if_t<std::is_convertible<Action, Step>::value>>
   Steps(Action action) : Steps(Step(std::move(action))) {}
   Steps(const Steps&);
@@ -231,11 +236,11 @@ class Steps {
   Steps& operator=(Steps&&) noexcept;
   ~Steps();
 
-  /// Appends steps, whose `after` are indices into `next`. Throws std::logic_error if a step waits
-  /// for one that is not before it.
+  /// Appends steps, whose `after` are indices into `next`. Throws std::logic_error if a step
+  /// waits for itself or a later step.
   Steps& operator+=(Steps next);
-  /// Appends a step, whose `after` are indices into this list, and returns its index. Throws as
-  /// above.
+  /// Appends a step, whose `after` are indices into this list, and returns its index. Throws like
+  /// +=.
   std::size_t add(Step step);
   friend Steps operator+(Steps first, Steps next) {
     first += std::move(next);
@@ -244,7 +249,6 @@ class Steps {
 
   const std::vector<Step>& all() const { return steps_; }
   std::vector<Step>& all() { return steps_; }
-  /// The shapes of the kernels, in order.
   std::vector<Shape> shapes() const;
   /// Whether the steps use several streams, so that some may run concurrently.
   bool overlap() const;
@@ -253,8 +257,8 @@ class Steps {
   std::vector<Step> steps_;
 };
 
-/// Blocks of 256 threads, one thread per item, at most `max_blocks` blocks, for kernels with a
-/// grid-stride loop. The grid is empty without items.
+/// Launch shape of a kernel with a grid-stride loop: blocks of 256 threads, one thread per item,
+/// at most `max_blocks` blocks. Without items, the grid is empty.
 Shape grid_stride(std::int64_t items, std::int64_t max_blocks);
 
 /// The address of a kernel's host stub, for Shape::kernel.
@@ -263,8 +267,8 @@ const void* kernel_address(void (*kernel)(Parameters...)) {
   return reinterpret_cast<const void*>(kernel);
 }
 
-/// A launch of `kernel`; shape.kernel need not be set. Arguments convert to the kernel's parameter
-/// types as in a call.
+/// Returns a launch of `kernel` and sets shape.kernel. Arguments convert to the kernel's
+/// parameter types as in a call.
 template <class... Parameters, class... Arguments>
 Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "one argument per kernel parameter");
@@ -277,7 +281,7 @@ Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... argument
   return Steps(KernelStep{shape, std::move(packed)});
 }
 
-/// The kernel step with its equivalent host loop.
+/// Returns the kernel step with an equivalent host loop.
 Steps with_host_loop(Steps kernel, HostLoop loop);
 
 }  // namespace gpuexp

@@ -14,7 +14,7 @@ namespace gpuexp {
 
 namespace {
 
-// A cell and the smallest minimum effect that prevents a false verdict on it.
+// The smallest minimum effect that prevents a false verdict on a cell, and the cell's time.
 struct Needed {
   double effect;
   double time_us;
@@ -31,7 +31,7 @@ std::vector<Needed> needed_by(const std::vector<RepeatedCell>& cells) {
   return needed;
 }
 
-// P(Binomial(n, p) <= k), computed by logarithms, since (1 - p)^n underflows.
+// P(Binomial(n, p) <= k). Computed with logarithms, because (1 - p)^n underflows.
 double at_most(std::size_t k, std::size_t n, double p) {
   double log_term = static_cast<double>(n) * std::log1p(-p);
   double sum = std::exp(log_term);
@@ -43,7 +43,8 @@ double at_most(std::size_t k, std::size_t n, double p) {
   return sum;
 }
 
-// The smallest absolute effect with which at most `allowed` cells exceed both it and `relative`.
+// The smallest absolute effect with which at most `allowed` cells exceed both the absolute effect
+// and `relative`.
 double min_absolute_effect(const std::vector<Needed>& needed, double relative,
                            std::size_t allowed) {
   std::vector<double> absolute;
@@ -81,7 +82,7 @@ MinimumEffect smallest_effect(const std::vector<Needed>& needed, std::size_t all
   return best;
 }
 
-// Rounds up to a multiple of 1/`parts`: digits for readers, coarser than rounding errors.
+// Rounds up to a multiple of 1/`parts`, so that files contain few digits and no rounding errors.
 double rounded_up(double value, double parts) {
   return std::ceil(value * parts) / parts;
 }
@@ -111,7 +112,8 @@ double rate_upper_bound(std::size_t seen, std::size_t of) {
 Calibration calibrate(const std::vector<RepeatedCell>& cells, std::size_t independent) {
   if (independent < kFewestCells || cells.size() < independent) {
     throw std::invalid_argument(
-        fmt::format("found {} repeated cells; a calibration needs at least {}",
+        fmt::format("found {} independent comparisons (cells × (runs - 1)), expected at least {}; "
+                    "add runs, or record runs with more cells",
                     std::min(independent, cells.size()), kFewestCells));
   }
   std::size_t seen = 0;
