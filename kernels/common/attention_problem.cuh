@@ -1,7 +1,8 @@
-// Definition of attention and memory layout of its operands, for the forward and backward families.
+// Definition of attention and memory layout of its operands, for the forward and backward
+// families.
 //
-// For each head: S = scale·Q·Kᵀ, P = softmax(S) over the keys that each query attends to, O = P·V.
-// Q and O have shape [batch][heads][queries][head_dim]; K and V have shape [batch][key
+// For each head: S = scale·Q·Kᵀ, P = softmax(S) over the keys that each query attends to, O =
+// P·V. Q and O have shape [batch][heads][queries][head_dim]; K and V have shape [batch][key
 // heads][keys][head_dim]. All are contiguous. `group` query heads share one head of keys and
 // values.
 #pragma once
@@ -18,27 +19,28 @@ namespace gpuexp::attention {
 
 enum class Mask {
   full,    ///< every query attends to every key
-  causal,  ///< query q attends to keys 0 to q + keys - queries, so the last one to all
+  causal,  ///< query q attends to keys 0 to q + keys - queries; the last query attends to all keys
   window,  ///< causal, limited to the last `window` of these keys
 };
 
 struct Problem {
   std::int64_t batch;
   std::int64_t heads;  ///< query heads
-  std::int64_t group;  ///< query heads that share a head of keys
+  std::int64_t group;  ///< number of query heads that share a head of keys
   std::int64_t queries;
   std::int64_t keys;
   std::int64_t head_dim;  ///< 64, 96 or 128
   DataType dtype;         ///< fp16 or bf16
   Mask mask;
-  std::int64_t window;  ///< keys per query, its own position included, if mask is `window`
-  double dropout;       ///< probability that an element of P becomes 0
+  std::int64_t
+      window;      ///< keys per query, including the key at its own position, if mask is `window`
+  double dropout;  ///< probability that an element of P becomes 0
 
   std::int64_t key_heads() const { return heads / group; }
   std::int64_t rows() const { return batch * heads * queries; }
   std::int64_t query_elements() const { return rows() * head_dim; }
   std::int64_t key_elements() const { return batch * key_heads() * keys * head_dim; }
-  /// Factor of the scores. With it, the spread of scores does not depend on head_dim.
+  /// Factor of Q·Kᵀ, which makes the spread of scores independent of head_dim.
   double scale() const { return 1 / std::sqrt(static_cast<double>(head_dim)); }
 };
 
@@ -64,7 +66,7 @@ inline AttendedKeys allowed_keys(const Problem& p) {
           static_cast<int>(p.mask == Mask::window ? std::min(p.window, p.keys) : p.keys)};
 }
 
-/// Number of pairs of a query and a key that it attends to, per head.
+/// Number of (query, key) pairs per head in which the query attends to the key.
 inline std::int64_t attended_pairs(const Problem& p) {
   const AttendedKeys allowed = allowed_keys(p);
   std::int64_t pairs = 0;
@@ -73,7 +75,6 @@ inline std::int64_t attended_pairs(const Problem& p) {
   return pairs;
 }
 
-/// Kernel arguments that describe a problem.
 struct Heads {
   AttendedKeys allowed;
   int heads;  ///< query heads of all batches
@@ -101,7 +102,6 @@ inline Heads heads_of(const Problem& p) {
           kDropoutSeed};
 }
 
-/// Q, K and V, with elements of the problem's dtype.
 template <class In>
 struct Operands {
   const In* q;
@@ -109,7 +109,7 @@ struct Operands {
   const In* v;
 };
 
-/// Calls use(type, head dimension) with a value of dtype's C++ type and an integral_constant.
+/// Calls use(value of dtype's C++ type, head dimension as integral_constant).
 template <class Use>
 auto with_type_and_dim(const Problem& p, Use use) {
   const auto with_type = [&](auto dim) {
@@ -120,7 +120,8 @@ auto with_type_and_dim(const Problem& p, Use use) {
   return with_type(std::integral_constant<int, 128>{});
 }
 
-/// Calls use(type, head dimension, dropout), the last a std::true_type or std::false_type.
+/// Calls use() like with_type_and_dim(), with a third argument: whether there is dropout, as
+/// std::true_type or std::false_type.
 template <class Use>
 auto with_dropout(const Problem& p, Use use) {
   return with_type_and_dim(p, [&](auto in, auto dim) {
@@ -139,22 +140,22 @@ inline std::optional<std::string> unsupported(const Problem& p) {
 
 // ---- dropout
 
-/// Counter of the Philox call that selects the elements of P that become 0. It depends only on the
-/// element's position and not on the kernel, so forward and backward kernels recompute the mask and
-/// do not store it. Four neighbouring keys of a row share one call.
+/// Counter of the Philox call for an element of P. It depends only on the element's position, so
+/// forward and backward kernels recompute the dropout mask and do not store it. Four neighbouring
+/// keys of a row share one call.
 __host__ __device__ inline std::uint64_t dropout_group(std::int64_t row, int keys, int key) {
   return static_cast<std::uint64_t>(row) * ((static_cast<unsigned>(keys) + 3) / 4) +
          static_cast<unsigned>(key) / 4;
 }
-/// A 32-bit random word below this value drops its element.
+/// Dropout sets elements of P to 0 if their 32-bit random word is below this value.
 __host__ __device__ inline std::uint32_t dropout_threshold(float probability) {
   return static_cast<std::uint32_t>(static_cast<double>(probability) * 4294967296.0);
 }
 
 // ---- inputs
 
-/// Queries are four times as large as keys and values. Scores then spread by about ±1.3, and the
-/// largest weights of a row are hundreds of times the row's mean weight.
+/// Queries are four times as large as keys and values. Scores then have a standard deviation of
+/// about 1.3, and the largest weights of a row are hundreds of times its mean weight.
 constexpr float kQueryRange = 4.0f;
 
 template <class In>

@@ -1,10 +1,10 @@
-// cp.async.bulk: copies of kilobytes between global and shared memory, of contiguous bytes or of a
-// box of a tensor. One thread starts a copy; the SM's copy engine carries it out without registers
-// or L1. Compute capability 9.0.
+// cp.async.bulk: copies between global and shared memory of contiguous bytes, or of a box of a
+// tensor. One thread starts a copy, and the SM's copy engine executes it without registers or L1.
+// Compute capability 9.0.
 //
-// An mbarrier in shared memory counts the arriving bytes. A phase ends when its single arrival and
-// the bytes that this arrival announced have come. Phases are identified by their parity; the first
-// has parity 0.
+// An mbarrier in shared memory counts the arriving bytes. A phase ends after its single arrival,
+// when as many bytes have arrived as this arrival announced. Phases are identified by their
+// parity; the first phase has parity 0.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace gpuexp {
 
-/// Minimum compute capability of variants that use the functions below (needs_capability in
-/// compiled_for.cuh); in code for older devices the functions trap.
+/// Minimum compute capability of variants that use the functions below (see needs_capability in
+/// compiled_for.cuh). On older GPUs the functions trap.
 constexpr int kBulkCopyComputeCapability = 90;
 
-/// Addresses and sizes of bulk copies are multiples of this many bytes.
+/// Addresses and sizes of bulk copies are multiples of 16 bytes.
 constexpr int kBulkCopyAlignment = 16;
 
 using Barrier = std::uint64_t;
@@ -29,22 +29,20 @@ __device__ inline unsigned shared_address(const void* p) {
   return static_cast<unsigned>(__cvta_generic_to_shared(p));
 }
 
-/// Initializes the barriers for one arrival per phase. One thread calls this before a
+/// Initializes barriers with one arrival per phase. One thread calls this before a
 /// __syncthreads() of all threads that use the barriers.
 __device__ inline void init_barriers(Barrier* barriers, int count) {
 #if __CUDA_ARCH__ >= 900
   for (int i = 0; i < count; ++i)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barriers + i))
                  : "memory");
-  // Makes the barriers visible to the copy engine.
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #else
   __trap();
 #endif
 }
 
-/// Makes the single arrival of the barrier's phase, and announces `bytes` bytes that copies will
-/// write.
+/// Makes the single arrival of the barrier's phase, and announces `bytes` bytes of copies.
 __device__ inline void arrive_expect_tx(Barrier* barrier, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -56,8 +54,7 @@ __device__ inline void arrive_expect_tx(Barrier* barrier, unsigned bytes) {
 #endif
 }
 
-/// Starts a copy of `bytes` bytes to shared memory. Announces the bytes at `barrier` with the
-/// single arrival of its phase; they are counted there.
+/// Starts a copy of `bytes` bytes to shared memory, and announces them at `barrier`.
 __device__ inline void start_bulk_load(void* to_shared, const void* from_global, unsigned bytes,
                                        Barrier* barrier) {
   arrive_expect_tx(barrier, bytes);
@@ -72,9 +69,9 @@ __device__ inline void start_bulk_load(void* to_shared, const void* from_global,
 #endif
 }
 
-/// Starts a copy of the box at column x, row y of a 2D tensor to shared memory, with zeros for
-/// elements outside the tensor. The bytes of a whole box are counted at `barrier`; the caller
-/// announces them.
+/// Starts a copy to shared memory of the box at column x, row y of a 2D tensor; elements outside
+/// the tensor become zeros. `barrier` counts the bytes of a whole box, which the caller
+/// announces.
 __device__ inline void start_box_load(void* to_shared, const CUtensorMap& from, int x, int y,
                                       Barrier* barrier) {
 #if __CUDA_ARCH__ >= 900
@@ -88,7 +85,7 @@ __device__ inline void start_box_load(void* to_shared, const CUtensorMap& from, 
 #endif
 }
 
-/// Waits until the phase with this parity has ended; the bytes that arrived in it are then visible.
+/// Waits for the end of the phase with this parity. Its bytes are then visible to this thread.
 __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -105,7 +102,7 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #endif
 }
 
-/// Returns whether the phase with this parity has ended, without waiting.
+/// Whether the phase with this parity has ended.
 __device__ inline bool test_phase(Barrier* barrier, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
   unsigned ended;
@@ -124,8 +121,8 @@ __device__ inline bool test_phase(Barrier* barrier, unsigned parity) {
 #endif
 }
 
-/// Orders this thread's stores to shared memory before copies that read them. A barrier of all
-/// threads that stored must follow.
+/// Orders this thread's stores to shared memory before the copy engine's reads. A barrier of all
+/// threads that made such stores must follow.
 __device__ inline void fence_proxy_async() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -134,7 +131,7 @@ __device__ inline void fence_proxy_async() {
 #endif
 }
 
-/// Commits the stores that this thread has started as one group.
+/// Commits the stores that this thread has started since the last commit, as one group.
 __device__ inline void commit_bulk_stores() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -143,7 +140,7 @@ __device__ inline void commit_bulk_stores() {
 #endif
 }
 
-/// Starts a copy of `bytes` bytes from shared memory and commits it as a group.
+/// Starts a copy of `bytes` bytes from shared memory, and commits it as a group.
 __device__ inline void start_bulk_store(void* to_global, const void* from_shared, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
@@ -154,7 +151,7 @@ __device__ inline void start_bulk_store(void* to_global, const void* from_shared
   commit_bulk_stores();
 }
 
-/// Starts a copy of a box from shared memory to column x, row y of a 2D tensor, without the
+/// Starts a copy from shared memory to the box at column x, row y of a 2D tensor, without
 /// elements outside the tensor. The caller commits it.
 __device__ inline void start_box_store(const CUtensorMap& to, int x, int y,
                                        const void* from_shared) {
@@ -168,8 +165,8 @@ __device__ inline void start_box_store(const CUtensorMap& to, int x, int y,
 #endif
 }
 
-/// Waits until all but the `pending` newest groups of stores of this thread have read their shared
-/// memory, which may then be overwritten.
+/// Waits until all but the newest `pending` groups of this thread have read their shared memory,
+/// so that it can be overwritten.
 template <int pending>
 __device__ inline void wait_bulk_store_reads() {
 #if __CUDA_ARCH__ >= 900
@@ -188,10 +185,10 @@ __device__ inline void wait_bulk_stores() {
 #endif
 }
 
-/// Bytes per row of a box that is swizzled in shared memory. 16-byte unit u of row r is stored at
-/// unit u xor (r mod 8) of the row, in boxes that start at multiples of 1024 bytes (CUDA C++
-/// Programming Guide, swizzle mode of 128 bytes). The same unit of eight consecutive rows then maps
-/// to different banks.
+/// Bytes per row of a box that is swizzled in shared memory: in boxes aligned to 1024 bytes,
+/// 16-byte unit u of row r is stored at unit u xor (r mod 8) of the row (CUDA C++ Programming
+/// Guide, swizzle mode of 128 bytes). The same unit of eight consecutive rows is then in
+/// different banks.
 constexpr int kSwizzleRowBytes = 128;
 constexpr int kSwizzleUnitsPerRow = kSwizzleRowBytes / kBulkCopyAlignment;
 constexpr int kSwizzleAlignment = 1024;
@@ -200,7 +197,7 @@ __device__ inline int swizzled_unit(int row, int unit) {
   return row * kSwizzleUnitsPerRow + (unit ^ row % kSwizzleUnitsPerRow);
 }
 
-/// Returns the tensor map of a row-major matrix with swizzled boxes of `box_rows` rows.
+/// The tensor map of a row-major matrix with swizzled boxes of `box_rows` rows.
 template <class T>
 TensorMap swizzled_boxes(const T* base, std::int64_t rows, std::int64_t columns,
                          std::int64_t box_rows) {

@@ -1,9 +1,8 @@
-// Column sums of a matrix. Each block sums a slice of the rows. It stores its result in a row of
-// partial sums, one row per slice, which a second kernel sums, or adds it to a single row with
-// atomics.
+// Column sums of a matrix. Each block sums a slice of the rows. It stores its result to one row
+// of partial sums per slice, which a second kernel sums, or adds it atomically to a single row.
 //
-// Matrices are row-major without padding. A functor computes the terms from an element's index, so
-// terms need not be stored in memory.
+// Matrices are row-major without padding. A functor computes the terms from an element's index,
+// so terms need not be in memory.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +12,16 @@
 
 namespace gpuexp {
 
-/// Blocks with the same blockIdx.y process the same `slice` rows, which start at blockIdx.y *
-/// slice.
+/// Blocks with the same blockIdx.y process the same `slice` rows, from blockIdx.y * slice on.
 struct Slices {
   std::int64_t rows, columns, slice;
   std::int64_t count() const { return ceil_div(rows, slice); }
-  /// Bytes of a row of fp32 sums per slice.
+  /// Number of bytes of one fp32 row per slice.
   std::int64_t partial_bytes() const { return count() * columns * std::int64_t{sizeof(float)}; }
 };
 
 /// Divides the rows into slices so that each SM gets `blocks_per_sm` blocks of `block_columns`
-/// columns. Slices have about 64 rows or more, so that there are few partial sums compared with the
+/// columns. Slices have at least about 64 rows, so that partial sums are much smaller than the
 /// matrix.
 inline Slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t block_columns,
                         int blocks_per_sm, const DeviceSpec& device) {
@@ -33,7 +31,7 @@ inline Slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t bl
   return {rows, columns, ceil_div(rows, std::clamp<std::int64_t>(count, 1, max_count))};
 }
 
-/// Destination of a block's sums: the row of its slice, or one row for all slices.
+/// Destination of a block's sums: one row per slice (StoreSums) or one row (AddSums).
 struct StoreSums {
   float* to;
   __device__ void operator()(const Slices& s, std::int64_t column, float sum) const {
@@ -55,14 +53,13 @@ constexpr int kColumnWarps = kColumnBlock / kColumnLanes;
 template <class T>
 struct ElementTerms {
   using Element = T;
-  static constexpr int kRowsInFlight = 4;  // rows that a lane loads before it adds the first
+  static constexpr int kRowsInFlight =
+      4;  // rows whose elements a lane loads before it adds the first
   const T* from;
-  /// Loads the inputs of kWidth terms, starting at index i.
   template <int kWidth>
   __device__ void load(std::int64_t i, float (&term)[kWidth], float (&)[kWidth]) const {
     load_floats(from + i, term);
   }
-  /// Computes the terms from these inputs.
   template <int kWidth>
   __device__ void finish(std::int64_t, float (&)[kWidth], const float (&)[kWidth]) const {}
 };
@@ -87,11 +84,11 @@ __device__ void add_rows(const Terms& terms, std::int64_t i, std::int64_t step,
 
 }  // namespace detail
 
-/// Resident blocks per SM. Launch bounds limit registers for them, and the grid is a single wave.
+/// Resident blocks per SM. Launch bounds limit registers accordingly, and the grid is one wave.
 constexpr int kTilesPerSm = 4;
 
-/// A block sums 32·kWidth columns of a slice. Its warps take turns with the rows and combine their
-/// sums in shared memory. kWidth divides the number of columns.
+/// A block sums 32·kWidth columns of a slice. Its warps process the rows in turn, and combine
+/// their sums in shared memory. kWidth must divide the number of columns.
 template <int kWidth, class Terms, class Put>
 __global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
     tile_sums_kernel(Slices s, Terms terms, Put put) {
@@ -134,8 +131,8 @@ Steps launch_tile_sums(const Slices& s, const Terms& terms, Put put) {
                 terms, put);
 }
 
-/// Columns per block of tile_sums(). Lanes load 16 bytes if a row is a multiple of 16 bytes,
-/// otherwise one element.
+/// Number of columns per block of tile_sums(). Lanes load 16 bytes if rows are multiples of 16
+/// bytes, otherwise one element.
 inline std::int64_t columns_per_block(std::int64_t columns, DataType type) {
   constexpr std::int64_t kBytes = 16;
   const auto element = static_cast<std::int64_t>(size_of(type));
@@ -149,7 +146,7 @@ Steps tile_sums(const Slices& s, const Terms& terms, Put put) {
                                  : launch_tile_sums<1>(s, terms, put);
 }
 
-/// Each thread sums one column of the rows that StoreSums has stored.
+/// Sums the partial sums of the slices; one thread per column.
 inline __global__ void __launch_bounds__(kColumnBlock)
     add_slices_kernel(const float* partial, std::int64_t count, std::int64_t columns, float* sums) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kColumnBlock + threadIdx.x;
@@ -166,7 +163,7 @@ inline Steps sum_slices(const Slices& s, const float* partial, float* sums) {
                 partial, s.count(), s.columns, sums);
 }
 
-/// Launches both kernels; `partial` has Slices::partial_bytes() bytes.
+/// Launches both kernels. `partial` has Slices::partial_bytes() bytes.
 template <class Terms>
 Steps launch_stored_tile_sums(const Slices& s, const Terms& terms, float* partial, float* sums) {
   return tile_sums(s, terms, StoreSums{partial}) + sum_slices(s, partial, sums);

@@ -1,12 +1,11 @@
-// Arithmetic for the ways of a branch. Its amount is configurable, every way costs the same, and no
-// two ways share code.
+// Arithmetic of a configurable amount for the sides of a branch ("ways"). All ways cost the same,
+// and no two ways share code.
 //
-// Way w applies `cost` fused multiply-adds to x, each of which depends on the previous one:
+// Way w applies `cost` dependent fused multiply-adds to x:
 //   x ← d + c·x  or  d - c·x,  the sign by bit (step mod 8) of w;  at the end  y = x + w
-// The sign is part of an instruction, so two ways differ in their code, not in a number that could
-// be selected before a common loop. Because their loops are long, a compiler can neither predicate
-// both nor select between two short results. The final addition makes the results of two ways
-// differ at any cost.
+// The sign is part of the instruction, so a compiler cannot merge two ways into one loop over
+// different data. The loops are too long for predication of both ways, or for a selection between
+// two results. The final addition makes the results of two ways differ for every cost.
 #pragma once
 
 #include <cmath>
@@ -18,8 +17,8 @@ namespace gpuexp::fma_way {
 inline constexpr int kWays = 32;
 inline constexpr int kMaxCost = 4096;
 
-/// c is close to 1: after kMaxCost steps, e^-2 of x remains, so y depends on x at every cost. With
-/// d = 1 - c, all intermediate values stay in [-1, 1]. c and d are exact in fp32.
+/// c is close to 1, so that y depends on x for every cost: after kMaxCost steps, e^-2 of x
+/// remains. With d = 1 - c, all intermediate values stay in [-1, 1]. c and d are exact in fp32.
 inline constexpr double kDecay = 0x1p-11;
 inline constexpr double kC = 1.0 - kDecay;
 inline constexpr double kD = kDecay;
@@ -32,15 +31,15 @@ __device__ inline float step(float x, float d, int i) {
   return minus ? fmaf(x, static_cast<float>(-kC), d) : fmaf(x, static_cast<float>(kC), d);
 }
 
-/// Returns the result of way kWay. A dependent FMA issues 4 cycles after the previous one, so a
-/// scheduler needs 4 warps to issue one per cycle. It has 16 if 2048 threads are resident. The loop
-/// is unrolled by whole sign periods, so the compiler knows the sign of every step.
+/// Result of way kWay. A dependent FMA issues 4 cycles after the previous one, so a scheduler
+/// needs 4 warps to issue one FMA per cycle; with 2048 resident threads it has 16. The loop is
+/// unrolled by whole periods of the signs, so the sign of every step is known at compile time.
 template <unsigned kWay>
 __device__ inline float run(float x, int cost) {
   constexpr int kSteps = 2 * kSignPeriod;
-  // The value is kD, because cost is never negative, but the compiler cannot derive this. It would
-  // create a constant again in every iteration of the loop, in one way with an instruction that
-  // takes 3 % longer than in another.
+  // Equals kD, because cost is never negative. The compiler cannot derive this value. If it
+  // could, it would recreate the constant in every iteration, in one way by an instruction that
+  // takes 3 % more time than in the other ways.
   const float d = __int_as_float(__float_as_int(static_cast<float>(kD)) + (cost >> 31));
   int left = cost;
 #pragma unroll 2

@@ -1,6 +1,6 @@
-// A block's tile of a matrix product by mma.sync, fed by a pipeline of cp.async copies. Tiles of A
-// and B arrive in a ring in shared memory while earlier tiles are multiplied, and each warp loads
-// its next fragments while it multiplies the current ones.
+// A block's tile of a matrix product by mma.sync, with a pipeline of cp.async copies. Tiles of A
+// and B are copied to a ring in shared memory while earlier tiles are multiplied. Each warp loads
+// its next fragments while it multiplies the current fragments.
 #pragma once
 
 #include "kernels/common/launch.cuh"
@@ -8,19 +8,17 @@
 
 namespace gpuexp {
 
-/// A Tiling with kStages tiles in shared memory: one is multiplied while the others arrive.
+/// A Tiling with kStages tiles in shared memory: one is multiplied, the others are in flight.
 template <class T, int kStages_>
 struct Pipeline : T {
   static constexpr int kStages = kStages_;
-  /// Tiles of A and B have the same number of bytes for all types.
   static constexpr int kStageBytes = T::kDepthBytes * (T::kBlockM + T::kBlockN);
   static constexpr int kSharedBytes = kStages * kStageBytes;
-  /// Barrier of the threads that multiply.
   __device__ static void sync_multipliers() { __syncthreads(); }
 };
 
-/// For blocks that also have threads that do not multiply: barrier 1 is only for the multiplying
-/// threads.
+/// For blocks with additional threads that do not multiply. Only the multiplying threads use
+/// barrier 1.
 template <class P>
 struct WithOtherThreads : P {
   __device__ static void sync_multipliers() {
@@ -28,9 +26,10 @@ struct WithOtherThreads : P {
   }
 };
 
-/// Grid of tiles of P that covers an m×n C; neighbouring blocks have tiles of the same column of C.
-/// Only one block fits on an SM, regardless of registers and threads: its dynamic shared memory is
-/// the size of the ring or, if this is larger, slightly more than half of the SM's shared memory.
+/// Launch shape with one tile of P per block for an m×n C; neighbouring blocks compute tiles of
+/// the same column of C. Only one block fits on an SM, for any number of registers and threads:
+/// its dynamic shared memory has the size of the ring, or slightly more than half of the SM's
+/// shared memory if the ring is smaller.
 template <class P>
 Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device) {
   constexpr std::int64_t kOverHalf = 1024;
@@ -39,17 +38,17 @@ Shape one_block_per_sm(std::int64_t m, std::int64_t n, const DeviceSpec& device)
       std::max<std::int64_t>(P::kSharedBytes, device.sm.shared_bytes / 2 + kOverHalf));
 }
 
-/// Accumulates the tile whose part of A starts at `a` and whose part of B starts at `b`, over a
-/// depth of k elements of In. Copies move kUnitBytes (see TileWalk) of A and B at a time. All of
-/// P's threads call this. `shared` has P::kSharedBytes bytes, is aligned to 128 bytes and is free
-/// for other use at the end. Product is a WarpProduct or has its members.
+/// Accumulates one tile over a depth of k elements of In. Its rows of A start at `a`, its columns
+/// of B at `b`. Each copy has kUnitBytes (see TileWalk). All of P's threads call this. `shared`
+/// has P::kSharedBytes bytes, aligned to 128 bytes, and is free for other use at the end. Product
+/// is WarpProduct or a class with its members.
 template <class Product, class In, class P, int kUnitBytes>
 __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window b, int k) {
   using A = typename Product::A;
   using B = typename Product::B;
   constexpr int kStage = P::kStageBytes;
   static_assert(A::kBytes + B::kBytes == kStage, "tiles without padding");
-  // The last step of a tile waits for the next tile, so copies start in the steps before it.
+  // The last step of a tile waits for the next tile, so copies start in the earlier steps.
   constexpr int kSlices = P::kSteps - 1;
   static_assert(P::kSteps % 2 == 0, "each tile's first fragments are in buffer 0");
   static_assert(P::kStages >= 3, "2-byte copies arrive one tile late");
@@ -98,8 +97,8 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
       const bool last = step == P::kSteps - 1;
       if (last) {
         next_tile();
-        // All but the newest groups have arrived, the next tile's among them. After the barrier,
-        // this is true for all threads' copies, and no thread loads from the current tile any more.
+        // All groups but the newest have arrived, including the next tile. After the barrier, the
+        // copies of all threads have arrived, and no thread reads the current tile any more.
         cp_async_wait<P::kStages - 2>();
         P::sync_multipliers();
         read = after(read);
@@ -119,8 +118,8 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
   return product;
 }
 
-/// Calls pipelined_sums() and passes the tile, whose corner in C is `corner`, to store(slab,
-/// Corner) as Product::store does.
+/// Calls pipelined_sums(), and passes the tile with `corner` in C to `store`, as Product::store
+/// does.
 template <class Product, class In, class P, int kUnitBytes, class Store>
 __device__ __forceinline__ void run_pipeline(char* shared, Window a, Window b, int k,
                                              const Corner& corner, Store&& store) {

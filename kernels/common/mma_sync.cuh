@@ -1,15 +1,18 @@
-// The tensor-core instruction mma.sync of compute capability 8.0 (8.9 and 9.0 for some types), and
-// the loads that feed it.
+// The tensor-core instruction mma.sync of compute capability 8.0 (8.9 and 9.0 for some types),
+// and the loads of its operands.
 //
-// With g = lane / 4 and t = lane % 4, a lane of mma.m16n8k16 holds (PTX ISA, "Matrix Fragments for
-// mma.m16n8k16"), two elements of bf16 or fp16 per register:
+// With g = lane / 4 and t = lane % 4, a lane of mma.m16n8k16 has these elements of bf16 or fp16,
+// two per register (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
 //   A  rows g, g+8, g, g+8 and columns 2t, 2t, 2t+8, 2t+8, pairs along the row
 //   B  rows 2t, 2t+8, pairs down the column g
 //   C  rows g, g, g+8, g+8 and columns 2t, 2t+1, 2t, 2t+1, in fp32; in fp16, pairs along the row
 // mma.m16n8k8 for tf32 and mma.m16n8k32 for int8 and fp8 have the same layout, with one 4-byte
-// element or four 1-byte elements instead of each pair. A product is 32 bytes deep for every type.
+// element or four 1-byte elements instead of each pair. A product is 32 bytes deep for every
+// type.
 //
-// In fp64, a lane of mma.m8n8k4 holds A's row g and B's column g at depth t, and C's row g, columns
+// In fp64, a lane of mma.m8n8k4 has row g of A and column g of B at depth t, and columns 2t and
+// 2t+1 of row g of C. mma.m16n8k4 and m16n8k16 also use row g+8 of A and C. m16n8k16 uses depths
+// t, t+4, t+8 and t+12.
 // 2t and 2t+1. mma.m16n8k4 and m16n8k16 also use A's row g+8, and depths t, t+4, t+8 and t+12.
 #pragma once
 
@@ -24,27 +27,27 @@
 namespace gpuexp {
 
 /// Minimum compute capability of variants that use the functions below
-/// (Variant::min_compute_capability); on older GPUs the functions trap.
+/// (Variant::min_compute_capability). On older GPUs the functions trap.
 constexpr int kMmaBf16ComputeCapability = 80;
 
-/// Returns whether mma.sync multiplies fp8 on this compute capability. Code for the others that
-/// have the instruction (9.0, 10.0) converts the operands to fp16 first; the functions below trap
+/// Whether mma.sync multiplies fp8 on this compute capability. Compute capabilities 9.0 and 10.0
+/// have the instruction, but convert the operands to fp16 first, so the functions below trap
 /// there.
 constexpr bool mma_has_fp8(int capability) {
   return capability == 89 || capability >= 120;
 }
 
-/// The compute capability whose fp64 products are 16 rows high and up to 16 deep. Earlier GPUs lack
-/// them; later GPUs compose them of m8n8k4.
+/// The only compute capability with fp64 products of 16 rows and depths up to 16. Earlier GPUs
+/// lack them; later GPUs execute them as several m8n8k4.
 constexpr int kMmaFp64RowsComputeCapability = 90;
 
 /// Depth of one product, in elements of type In (fp16, bf16, tf32 stored as fp32, fp8 or int8).
 template <class In>
 constexpr int kMmaDepth = 32 / static_cast<int>(sizeof(In));
 
-/// Loads four 8×8 blocks of 16-bit elements. `row` points to 8 elements of a row, 16-byte aligned
-/// in shared memory; lanes 8i to 8i+7 pass the rows of block i. Lane 4g + t receives in fragment[i]
-/// the elements 2t and 2t+1 of row g of block i.
+/// Loads four 8×8 blocks of 16-bit elements. `row` points to 8 elements of a row in shared
+/// memory, 16-byte aligned; lanes 8i to 8i+7 provide the rows of block i. Lane 4g + t receives
+/// the elements 2t and 2t+1 of row g of block i in fragment[i].
 __device__ inline void ldmatrix_x4(unsigned (&fragment)[4], const void* row) {
 #if __CUDA_ARCH__ >= 800
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -57,7 +60,7 @@ __device__ inline void ldmatrix_x4(unsigned (&fragment)[4], const void* row) {
 #endif
 }
 
-/// ldmatrix_x4() with every block transposed: the lane receives rows 2t and 2t+1 of column g.
+/// ldmatrix_x4() with each block transposed: lane 4g + t receives rows 2t and 2t+1 of column g.
 __device__ inline void ldmatrix_x4_transposed(unsigned (&fragment)[4], const void* row) {
 #if __CUDA_ARCH__ >= 800
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -83,7 +86,7 @@ __device__ inline void mma_m16n8k16_bf16(float (&c)[4], const unsigned (&a)[4], 
 #endif
 }
 
-/// A lane's share of a 16×8 tile of sums.
+/// A lane's elements of a 16×8 tile of sums.
 template <class Acc>
 struct MmaSums;
 
@@ -101,7 +104,7 @@ struct MmaSums<std::int32_t> {
 
 template <>
 struct MmaSums<__half> {
-  unsigned x[2] = {};  // two fp16 each, initially zero
+  unsigned x[2] = {};  // two fp16 values each
   __device__ __half2 pair(int half) const { return reinterpret_cast<const __half2&>(x[half]); }
 };
 

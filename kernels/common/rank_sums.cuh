@@ -1,5 +1,5 @@
-// Sums of partial results of several GPUs. Each rank sums some elements of all partial results, and
-// stores the sums to the ranks that need them.
+// Sums of the partial results of several GPUs. Each rank sums a range of elements over all ranks,
+// and stores the sums to the ranks that need them.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// Consecutive elements of each rank's partial result, and the destinations of their sums. All
+/// A range of elements of each rank's partial result, and the destinations of the sums. All
 /// addresses are multiples of 16 bytes.
 template <class T>
 struct Summed {
@@ -20,8 +20,8 @@ struct Summed {
   std::int64_t count;
 };
 
-/// Adds the destinations of the sums: the rank itself and, if `pushed`, the others starting with
-/// the next one. The ranks never all store to the same rank.
+/// Adds the destinations of a rank's sums: the rank itself and, if `pushed`, the other ranks,
+/// from the next one on, so that not all ranks store to the same rank at the same time.
 template <class T, class ToRank>
 void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_rank) {
   sums.to.of[sums.copies++] = to_rank(rank);
@@ -30,19 +30,18 @@ void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_ra
     sums.to.of[sums.copies++] = to_rank(peer);
 }
 
-/// When the ranks wait for each other.
+/// When ranks wait for each other.
 enum class SumWaits {
   begin,   ///< before the sum, for the stores of earlier kernels and copies. No rank waits at the
            ///< end: a rank that later stores partial results has waited for all ranks before.
-  around,  ///< before the sum until all have started, and at the end until all have loaded
-  around_pushed,  ///< as in around, and at the end also for the stores of all ranks
+  around,  ///< before the sum until all ranks have started, and at the end until all have loaded
+  around_pushed,  ///< as `around`; the wait at the end also covers the stores of all ranks
 };
 
 constexpr int kSumBlock = 512;
 
-// Adds the ranks' elements in the order of the ranks and in fp32. A sum is therefore bitwise
-// identical on every rank that computes it. The loads from all ranks are in flight at the same
-// time.
+// Sums the ranks' elements in fp32 in the order of the ranks, so that all ranks that compute a
+// sum get the same bits. The loads from all ranks are in flight at the same time.
 template <class T, SumWaits kWaits, int kRanks>
 __global__ void __launch_bounds__(kSumBlock) sum_kernel(Summed<T> summed, RankPeers peers) {
   constexpr int kPack = 16 / sizeof(T);
@@ -87,10 +86,10 @@ __global__ void __launch_bounds__(kSumBlock) sum_kernel(Summed<T> summed, RankPe
   end_epoch(peers, epoch);
 }
 
-/// Grid and block for `bytes` bytes in packs of 16. All blocks must be resident at the same time,
-/// since they wait for other ranks. Few packs are spread over as many SMs as possible, in blocks of
-/// at least four warps: an SM then has one block, and each scheduler one warp. Many packs use large
-/// blocks, which store fewer signals.
+/// Launch shape for `bytes` bytes in packs of 16. All blocks must be resident at the same time,
+/// because they wait for other ranks. Small problems use as many SMs as possible, with at least
+/// one block of four warps each: one warp per scheduler. Large problems use large blocks, which
+/// store fewer signals.
 inline Shape waiting_blocks(std::int64_t bytes, const DeviceSpec& device,
                             std::int64_t most_blocks) {
   constexpr std::int64_t kPackBytes = 16;
@@ -104,15 +103,15 @@ inline Shape waiting_blocks(std::int64_t bytes, const DeviceSpec& device,
                                std::min<std::int64_t>(kMaxSignalBlocks, most_blocks)),
       std::clamp(ceil_div(packs, kWarp) * kWarp, std::int64_t{kWarp}, threads));
 }
-/// Maximum number of blocks of a kernel that runs alone on the device.
+/// Maximum number of blocks of a kernel that runs on an otherwise idle device.
 inline std::int64_t max_blocks_on_idle_device(const DeviceSpec& device) {
   constexpr std::int64_t kBlocksPerSm = 2;
   return kBlocksPerSm * device.sm_count;
 }
 
-/// Steps that sum the ranks' partial results. `max_count` is the largest number of elements that a
-/// rank sums. It determines the grid, which is equal on all ranks and has at most `most_blocks`
-/// blocks.
+/// Sums the ranks' partial results. `max_count` is the maximum, over the ranks, of the number of
+/// elements that a rank sums. It determines the grid, which must be equal on all ranks and has at
+/// most `most_blocks` blocks.
 template <SumWaits kWaits, class T>
 Steps summed_by_ranks(const Summed<T>& sums, const RankPeers& peers, std::int64_t max_count,
                       const DeviceSpec& device, std::int64_t most_blocks, Extent outputs) {

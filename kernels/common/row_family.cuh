@@ -1,5 +1,5 @@
-// Common parts of families about the rows of a matrix: the problem, its arrays, variants that hold
-// a row in registers, and declarations.
+// Common parts of families about the rows of a matrix: the problem, its arrays, variants that
+// keep a row in registers, and declarations.
 #pragma once
 
 #include "kernels/common/compiled_for.cuh"
@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// The problem of a family about rows. Families with more parameters derive from it.
+/// The problem of a family about rows. Families with more parameters derive from this type.
 struct RowProblem {
   std::int64_t rows;
   std::int64_t columns;
@@ -40,13 +40,13 @@ inline bool is_large(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
   return p.rows >= kManyRows && p.columns >= kManyColumns;
 }
-/// Whether most blocks and lanes have work, and rows are multiples of 16 bytes.
+/// is_large(), and rows are multiples of 16 bytes.
 inline bool is_large_and_whole(const RowProblem& p) {
   return is_large(p) && edges_of(p.columns, p.dtype) == Edges::whole;
 }
-/// Whether every pass loads the matrix from DRAM, because L2 keeps little of it between passes.
+/// Whether every pass must load most of the matrix from DRAM, because L2 is smaller.
 inline constexpr auto beyond_caches = at_least(matrix_bytes, 1 << 28);
-/// Whether the rows of all resident blocks together are much larger than L2.
+/// Whether the rows that all resident blocks process at a time are larger than L2.
 inline bool exceeds_l2(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 512, kLongRow = 1 << 19;
   return p.rows >= kManyRows && p.columns * element_bytes(p) >= kLongRow;
@@ -59,8 +59,7 @@ inline Work row_work(const RowProblem& p, int read, int written, double operatio
          computes(Pipe::fp32, operations * static_cast<double>(elements(p)));
 }
 
-/// Returns a deterministic variant: all its launches give bitwise-identical results. The caller
-/// sets its work and its launch.
+/// Returns a deterministic variant. The caller sets work and launch.
 template <class Variant, class Expected>
 Variant row_variant(std::string id, std::string compare_to, std::vector<std::string> writes,
                     Expected expected) {
@@ -70,7 +69,7 @@ Variant row_variant(std::string id, std::string compare_to, std::vector<std::str
   return v;
 }
 
-/// Returns the variant `copy`, a lower bound on time: it reads one matrix and writes as many bytes.
+/// Returns the variant `copy`, a lower bound on time for kernels that read and write one matrix.
 template <class Problem, class Data, class WorkOf>
 auto copy_variant(void* Data::*from, void* Data::*to, WorkOf work) {
   using Variant = typename FamilyOf<Problem, Data>::Variant;
@@ -82,8 +81,8 @@ auto copy_variant(void* Data::*from, void* Data::*to, WorkOf work) {
   return v;
 }
 
-/// Returns the variant `product`, a lower bound on time for kernels that read two matrices and
-/// write one. It computes the element-wise product.
+/// Returns the variant `product`, an element-wise product: a lower bound on time for kernels that
+/// read two matrices and write one.
 template <class Problem, class Data, class WorkOf>
 auto product_variant(void* Data::*a, void* Data::*b, void* Data::*to, WorkOf work) {
   using Variant = typename FamilyOf<Problem, Data>::Variant;
@@ -98,8 +97,8 @@ auto product_variant(void* Data::*a, void* Data::*b, void* Data::*to, WorkOf wor
   return v;
 }
 
-/// Returns `v`, unsupported for rows that the registers of `threads` threads cannot hold. `edges`
-/// overrides the edges that follow from the row's length.
+/// Returns `v`, unsupported for rows that do not fit in the registers of `threads` threads.
+/// `edges` replaces the edges that result from the length of a row.
 template <class Variant>
 Variant fits_registers(Variant v, std::int64_t threads, std::optional<Edges> edges = std::nullopt) {
   v.unsupported = [=](const RowProblem& p, const DeviceSpec&) {
@@ -108,15 +107,15 @@ Variant fits_registers(Variant v, std::int64_t threads, std::optional<Edges> edg
   };
   return v;
 }
-/// Returns `v`, unsupported for rows that the threads of a cluster cannot hold.
+/// Returns `v`, unsupported for rows that do not fit in the registers of a cluster.
 template <class Variant>
 Variant fits_cluster(Variant v, std::optional<Edges> edges = std::nullopt) {
   return needs_capability(fits_registers(std::move(v), kMaxClusterThreads, edges),
                           kClusterComputeCapability);
 }
 
-/// Defaults and descriptions of a family's parameters rows, columns and dtype. The first type is
-/// the default.
+/// Defaults and descriptions of the parameters rows, columns and dtype. The first type is the
+/// default.
 struct RowParameters {
   std::int64_t rows;
   std::string rows_doc;
@@ -133,7 +132,7 @@ inline const std::vector<std::pair<std::string, DataType>> kBf16First = {{"bf16"
 constexpr std::int64_t kMaxRowColumns = 1 << 18;
 
 namespace detail {
-/// Converts a pointer to a member of RowProblem to one of the derived problem.
+/// Converts a pointer to a member of RowProblem to a pointer to a member of the derived problem.
 template <class Problem, class T>
 auto problem_member(T RowProblem::*member) {
   return static_cast<T Problem::*>(member);
@@ -152,8 +151,8 @@ FamilyOf<Problem, Data>& declare_rows(FamilyOf<Problem, Data>& f, const RowParam
       .choice("dtype", detail::problem_member<Problem>(&RowProblem::dtype), r.types, r.type_doc);
 }
 
-/// Declares the output of `product`. Products are rounded to fp32 and then to the stored type;
-/// below 2^-125 they may be subnormal.
+/// Declares the output of `product`. Products are rounded to fp32 and then to the stored type.
+/// Products below 2^-125 may be subnormal.
 template <class Family, class Data>
 Family& declare_products(Family& f, void* Data::*member) {
   return static_cast<Family&>(

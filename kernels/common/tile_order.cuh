@@ -10,7 +10,7 @@ struct TilePlace {
   Count column;
 };
 
-/// The tile at position `linear` of the order described below, in a matrix of rows × columns tiles.
+/// Position `linear` of the order described below, in a matrix of rows × columns tiles.
 template <auto kGroupRows, class Count = decltype(kGroupRows)>
 __device__ TilePlace<Count> grouped_tile(Count linear, Count rows, Count columns) {
   const Count per_group = kGroupRows * columns;
@@ -20,16 +20,16 @@ __device__ TilePlace<Count> grouped_tile(Count linear, Count rows, Count columns
   return {first_row + in_group % group_rows, in_group / group_rows};
 }
 
-/// The tile of C that this block of a matrix product computes, for grids of rows × columns tiles.
-/// Blocks start in the order of their linear index. They process kGroupRows tiles of a column
-/// before the next column, so that concurrent blocks are in a compact patch of C and share rows of
-/// A and columns of B in L2. In column order, the 132 concurrent blocks of an H200 would read all
+/// The tile of C that this block computes, for grids of rows × columns tiles. Blocks start in the
+/// order of their linear index. This order has kGroupRows tiles of one column, then as many of
+/// the next column, so that concurrent blocks compute a compact region of C and share rows of A
+/// and columns of B in L2. In column order, the 132 concurrent blocks of an H200 would read all
 /// of A (up to 132 rows of tiles) for one or two columns of B.
 ///
-/// The arithmetic uses the type of kGroupRows. The caller chooses it, because it changes the
-/// register allocation of the whole kernel. With unsigned instead of int, matmul's async_stages
-/// takes 7 % more time, and matmul's warp_tile takes 1 to 2 % less (H200, CUDA 13.0, 2048³ to
-/// 8192³).
+/// The arithmetic uses the type of kGroupRows, which the caller chooses, because the type changes
+/// the register allocation of the whole kernel. With unsigned instead of int, matmul's
+/// async_stages takes 7 % more time, and matmul's warp_tile 1 to 2 % less (H200, CUDA 13.0, 2048³
+/// to 8192³).
 template <auto kGroupRows>
 __device__ auto grouped_tile() {
   using Count = decltype(kGroupRows);
@@ -38,10 +38,10 @@ __device__ auto grouped_tile() {
                                   static_cast<Count>(gridDim.y));
 }
 
-/// The tiles of consecutive blocks: neighbours in a row of tiles, or in a column of tiles.
+/// Whether consecutive blocks compute neighbouring tiles of a row or of a column.
 enum class TileOrder { by_rows, by_columns };
 
-/// The tile of this block in the given order, for grids of columns × rows tiles.
+/// The tile of this block in the given order, for grids of columns × rows blocks.
 template <TileOrder kOrder>
 __device__ TilePlace<unsigned> ordered_tile() {
   if (kOrder == TileOrder::by_rows) return {blockIdx.y, blockIdx.x};

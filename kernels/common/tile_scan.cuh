@@ -1,10 +1,10 @@
-// Tiles that a block holds in registers, and prefix sums within a tile: by shuffles in a warp, and
-// through shared memory over the warps of a block.
+// Tiles in a block's registers, and prefix sums within a tile: by shuffles in a warp, and through
+// shared memory over the warps of a block.
 //
 // A warp has kVectors × 128 consecutive elements of the tile, and a lane has four consecutive
-// elements of each 128. Lanes therefore load and store adjacent vectors of 16 bytes. Elements are
-// ordered by vector, then by lane, then within the vector, so threads need not exchange elements
-// through shared memory before they sum them.
+// elements of each 128, so lanes access adjacent 16-byte vectors. Elements are ordered by vector,
+// then by lane, then within the vector. The prefix sums use this order, so elements need not be
+// exchanged through shared memory.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,11 @@ struct alignas(kVectorElements * sizeof(T)) Vector4 {
 template <int kThreads, int kVectors>
 constexpr std::int64_t kTileElements = std::int64_t{kThreads} * kVectorElements* kVectors;
 
-/// The launch shape with one block per tile of `tile` elements.
 inline Shape one_block_per_tile(std::int64_t n, std::int64_t tile) {
   return shape_of_tiles(n, tile, kScanBlock);
 }
 
-/// Index of this thread's first element. The stride between its vectors is kWarpVectorElements
+/// Index of this thread's first element. Its vectors have a stride of kWarpVectorElements
 /// elements.
 template <int kThreads, int kVectors>
 __device__ __forceinline__ std::int64_t first_of_thread(std::int64_t tile) {
@@ -76,7 +75,7 @@ __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t t
   if ((tile + 1) * kTileElements<kThreads, kVectors> <= n) {
 #pragma unroll
     for (int j = 0; j < kVectors; ++j) {
-      // An intrinsic, because the compiler turns some plain vector stores into the stores below.
+      // An intrinsic, because the compiler replaces some plain vector stores by single stores.
       uint4 word;
       memcpy(&word, &held[j], sizeof word);
       __stwb(reinterpret_cast<uint4*>(to + first + j * kWarpVectorElements), word);
@@ -93,8 +92,8 @@ __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t t
   }
 }
 
-/// Returns the sum over the lanes of the warp to all lanes. For integers, this is one instruction
-/// on compute capability 8.0 and later.
+/// Sum over the lanes of the warp, for all lanes. For integers, this is one instruction on
+/// compute capability 8.0 and later.
 __device__ __forceinline__ int warp_sum(int own) {
   return __reduce_add_sync(kAllLanes, own);
 }
@@ -108,7 +107,6 @@ __device__ __forceinline__ float warp_sum(float own) {
   return own;
 }
 
-/// Inclusive prefix sum over the lanes of a warp.
 template <class T>
 __device__ __forceinline__ T inclusive_scan_lanes(T own) {
   const int lane = threadIdx.x % kWarp;
@@ -120,8 +118,8 @@ __device__ __forceinline__ T inclusive_scan_lanes(T own) {
   return own;
 }
 
-/// Replaces each element by its inclusive prefix sum over the warp's elements. Returns the sum of
-/// the warp to all lanes.
+/// Replaces each element by its inclusive prefix sum over the warp's elements. Returns the warp's
+/// sum to all lanes.
 template <int kVectors, class T>
 __device__ __forceinline__ T inclusive_scan_warp(Vector4<T> (&held)[kVectors]) {
   T before = T{};
@@ -149,7 +147,7 @@ struct BlockSums {
   T all;     ///< sum of all warps
 };
 
-/// Returns sums over the warps of a block. All threads must call it, with the same `of_warp` in all
+/// Sums over the warps of a block. All threads must call this, with the same `of_warp` in all
 /// lanes of a warp. The caller must synchronize the block between two calls.
 template <int kThreads, class T>
 __device__ __forceinline__ BlockSums<T> block_sums(T of_warp) {
@@ -172,8 +170,8 @@ __device__ __forceinline__ BlockSums<T> block_sums(T of_warp) {
 constexpr int kSumsBlock = 1024;
 constexpr int kSumsVectors = 4;
 
-/// Replaces n sums by their inclusive prefix sums, in one block. Stores the last one also to `all`,
-/// unless `all` is null.
+/// Replaces n sums by their inclusive prefix sums, in one block. Also stores the last of them to
+/// `all`, unless `all` is null.
 template <class T>
 __global__ void __launch_bounds__(kSumsBlock, 1) scan_sums_kernel(T* sums, std::int64_t n, T* all) {
   T before = T{};
@@ -190,20 +188,20 @@ __global__ void __launch_bounds__(kSumsBlock, 1) scan_sums_kernel(T* sums, std::
   if (all != nullptr && threadIdx.x == 0) *all = before;
 }
 
-/// Replaces the sums of n tiles by their inclusive prefix sums: sums[t - 1] becomes the sum of all
-/// tiles before tile t.
+/// Replaces the sums of n tiles by their inclusive prefix sums. Afterwards, sums[t - 1] is the
+/// sum of all tiles before tile t.
 template <class T>
 Steps scan_sums(T* sums, std::int64_t n, T* all = nullptr) {
   return launch(scan_sums_kernel<T>, shape_of_blocks(1, kSumsBlock), sums, n, all);
 }
 
-/// The sum of all tiles before `tile`, given the inclusive prefix sums over tiles.
+/// Sum of all tiles before `tile`, from the inclusive prefix sums over tiles.
 template <class T>
 __device__ __forceinline__ T exclusive_tile_prefix(const T* sums, std::int64_t tile) {
   return tile == 0 ? T{} : sums[tile - 1];
 }
 
-/// Adds the sum of all previous tiles to each of n elements. Each thread has one vector.
+/// Adds the sum of all earlier tiles to each of n elements. A thread has one vector of elements.
 template <int kTile, class T>
 __global__ void __launch_bounds__(kScanBlock)
     add_before_tile_kernel(T* to, std::int64_t n, const T* up_to_tiles) {

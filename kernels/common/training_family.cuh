@@ -1,4 +1,4 @@
-// Declarations that the families about training steps share, and the launches of their variants.
+// Declarations and launches that the families about training steps share.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@
 
 namespace gpuexp::training {
 
-/// Options of a variant.
+/// How a variant executes a step.
 struct Way {
-  bool fuses;               ///< epilogues do the element-wise operations, one kernel does AdamW
+  bool fuses;               ///< epilogues do element-wise operations, and one kernel does AdamW
   bool recomputes;          ///< backward recomputes activations
   bool by_library = false;  ///< cuBLAS computes the products
 };
 
 // ---- the launches of a step
 
-/// Applies the epilogue of a product to the fp32 sums that the library has stored.
+/// Applies a product's epilogue to the fp32 sums that a library has stored.
 template <class T>
 Steps apply_epilogue(const Extents& x, const float* sums, const LayerEpilogue<T>& tail) {
   return Passes<T>::finish({sums, tail, x.n}, static_cast<std::int64_t>(x.m) * x.n);
 }
 
-/// Base class of a network's Network<T>, which adds forward() and backward().
+/// Base class of Network<T>, in which each network adds forward() and backward().
 template <class T, class Problem, class Data>
 struct StepNetwork {
   const Problem& p;
@@ -44,7 +44,6 @@ struct StepNetwork {
     if constexpr (std::is_same<T, float>::value) return d.weights + first;
     return static_cast<const T*>(d.copy) + first;
   }
-  /// Whether the products that compute gradients also check them for non-finite values.
   bool products_check_finite() const { return is_scaled(p) && way.fuses && !way.by_library; }
   GradientEpilogue gradient(std::int64_t first) const {
     return {d.gradients + first, products_check_finite() ? state() : nullptr};
@@ -53,8 +52,8 @@ struct StepNetwork {
   static Extents extents(std::int64_t m, std::int64_t n, std::int64_t k) {
     return {static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
   }
-  /// A product by the library, followed by its epilogue. The library stores the sums at `sums`, or
-  /// at `tail.to` if they are gradients.
+  /// A library product, followed by its epilogue. The library stores the sums at `sums`;
+  /// gradients at `tail.to`.
   template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   Steps by_library(const Extents& x, const T* a, const T* b, const Tail& tail, float* sums) const {
     constexpr bool is_gradient = std::is_same<Tail, GradientEpilogue>::value;
@@ -102,8 +101,7 @@ template <class Problem>
 bool is_large(const Problem& p) {
   return p.rows() * p.hidden >= std::int64_t{1} << 20 && p.rows() >= p.width;
 }
-/// Whether most blocks and lanes have work, and element-wise passes are a considerable part of the
-/// launch.
+/// is_large(), and element-wise passes take a considerable share of the launch's time.
 template <class Problem>
 bool has_passes(const Problem& p) {
   return is_large(p) && p.hidden <= 4 * p.width && p.phase != Phase::update;
@@ -111,14 +109,14 @@ bool has_passes(const Problem& p) {
 
 // ---- tolerances
 
-/// Tolerance of values in the stored type. Near zero, each of `roundings` roundings to fp16 has an
-/// error of up to half of its smallest number.
+/// Tolerance of values in the stored type. Near zero, each of `roundings` roundings to fp16 has
+/// an error of up to half of fp16's smallest number.
 inline Tolerance stored_tolerance(const StepProblem& p, double rms, double roundings) {
   const double near_zero = p.dtype == DataType::fp16 ? roundings * 0x1p-25 : 0.0;
   return {unit_roundoff(p.dtype), near_zero, kRmsSafety * rms, near_zero};
 }
-/// Tolerance of a sum of k products that is rounded to the stored type at most twice. GELU's slope,
-/// at most 1.13, multiplies the error of the first rounding.
+/// Tolerance of a sum of k products that is rounded to the stored type at most twice. GELU's
+/// slope, at most 1.13, multiplies the first rounding error.
 inline Tolerance product_tolerance(const StepProblem& p, std::int64_t k) {
   return stored_tolerance(
       p, std::hypot(std::sqrt(2.0) * rounding_rms(p.dtype), product_rms(p.dtype, k)), 2.13);
@@ -130,7 +128,7 @@ inline Tolerance fp32_tolerance(double rms) {
   constexpr double kSmallest = 0x1p-148;
   return {unit_roundoff(DataType::fp32), kSmallest, kRmsSafety * rms, kSmallest};
 }
-/// Tolerance of gradients of weights, which are sums over `rows` rows.
+/// Tolerance of weight gradients, which are sums over `rows` rows.
 inline Tolerance gradient_tolerance(const StepProblem& p, std::int64_t rows) {
   return fp32_tolerance(std::hypot(product_rms(p.dtype, rows), rounding_rms(DataType::fp32)));
 }
@@ -166,8 +164,7 @@ inline std::string step_derivation() {
 
 // ---- declarations
 
-/// A family whose outputs are restored before each launch, and whose element types depend on the
-/// problem.
+/// A family whose outputs are in_out buffers, restored before each launch.
 template <class Problem, class Data>
 struct StepFamily : FamilyOf<Problem, Data> {
   using Base = FamilyOf<Problem, Data>;
@@ -179,7 +176,6 @@ struct StepFamily : FamilyOf<Problem, Data> {
     return *this;
   }
 
-  /// Declares the parameters that the steps of all networks share.
   StepFamily& step_parameters() {
     this->choice("dtype", of(&StepProblem::dtype),
                  std::vector<std::pair<std::string, DataType>>{
@@ -210,7 +206,7 @@ struct StepFamily : FamilyOf<Problem, Data> {
                 "read; here every array has its own memory, so that it can be checked");
     return *this;
   }
-  /// Declares the inputs for the parameters, after the network's other inputs.
+  /// Declares the inputs of the update; call it after the network's other inputs.
   StepFamily& parameter_inputs(std::int64_t (*parameters)(const Problem&)) {
     this->input("weights_before", &Data::weights_before, parameters)
         .input("m_before", &Data::m_before, parameters)
@@ -218,8 +214,8 @@ struct StepFamily : FamilyOf<Problem, Data> {
         .input("state_before", &Data::state_before, [](const Problem&) { return kStateFields; });
     return *this;
   }
-  /// Declares the loss, the gradients and the results of the update, after the network's other
-  /// outputs. Gradients are sums over `rows` rows.
+  /// Declares the loss, the gradients and the results of the update; call it after the network's
+  /// other outputs. Gradients are sums over `rows` rows.
   StepFamily& parameter_outputs(std::int64_t (*parameters)(const Problem&),
                                 std::int64_t (*rows)(const Problem&)) {
     const auto copies = [parameters](const Problem& p) {
@@ -249,8 +245,8 @@ struct StepFamily : FamilyOf<Problem, Data> {
 
 // ---- variants
 
-/// Returns a function that gives the reason `why` if the problem's phase is not one of `phases`,
-/// and otherwise checks the device's shared memory.
+/// Returns a function for Variant::unsupported: the reason `why` if the problem's phase is not in
+/// `phases`, otherwise the check of shared memory.
 inline auto only_in(std::vector<Phase> phases, std::string why) {
   return
       [phases, why](const StepProblem& p, const DeviceSpec& device) -> std::optional<std::string> {
@@ -259,7 +255,6 @@ inline auto only_in(std::vector<Phase> phases, std::string why) {
       };
 }
 
-/// The variants that the families about training steps share.
 template <template <class> class Network, class Problem, class Data>
 struct StepVariants {
   using Variant = typename StepFamily<Problem, Data>::Variant;
@@ -269,7 +264,8 @@ struct StepVariants {
   std::int64_t (*workspace_bytes)(const Problem&, Way, const DeviceSpec&);
   MetricValues (*memory)(const Problem&, Way);
   std::vector<std::string> written;  ///< outputs that all variants write
-  std::vector<std::string> kept;     ///< stored by forward; recomputed as <name>_again
+  std::vector<std::string>
+      kept;  ///< outputs that forward stores, or backward recomputes as <name>_again
 
   static Steps steps(const Problem& p, const Data& d, const LaunchContext& x, Way way) {
     return with_type(p, [&](auto zero) {
@@ -316,7 +312,7 @@ struct StepVariants {
                     {"metric.kernels", Direction::decreases, 1.3,
                      [](const Problem& p) { return p.phase != Phase::backward; }}});
   }
-  /// The variant is unsupported, with the reason `why`, if `columns_of(p)` is not a multiple of 8.
+  /// Unsupported, with the reason `why`, if `columns_of(p)` is not a multiple of 8.
   Variant by_cublas(std::int64_t (*columns_of)(const Problem&), std::string why) const {
     Variant v = variant("cublas", "fused", {true, false, true}, {});
     v.is_vendor = true;
@@ -337,7 +333,7 @@ struct StepVariants {
                             "the same as in fused");
     return v;
   }
-  /// A variant of whole steps with the kernels of `fused`, timed by the method `timing`.
+  /// A variant for phase=step with the kernels of `fused`, timed by `timing`.
   Variant whole_step(std::string id, std::string compare_to, Timing timing) const {
     Variant v = variant(std::move(id), std::move(compare_to), {true, false},
                         {{"metric.kernels", Direction::unchanged}});

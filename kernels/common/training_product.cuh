@@ -1,6 +1,6 @@
-// The three products of a layer in training, with element-wise epilogues: x·W forward, d·Wᵀ and
-// xᵀ·d backward. The kernels read transposed operands from memory without a separate transposition.
-// bf16 and fp16 are multiplied by tensor cores, fp32 by multiply-adds.
+// The three products of a layer in training, with element-wise epilogues: x·W in forward, d·Wᵀ
+// and xᵀ·d in backward. Kernels read transposed operands from memory without a separate
+// transposition. Tensor cores multiply bf16 and fp16; multiply-adds compute fp32.
 #pragma once
 
 #include "kernels/common/gelu_slope.cuh"
@@ -14,13 +14,14 @@ struct Extents {
   int m, n, k;
 };
 
-/// Layout of an operand in memory, row-major: row_major is A as m×k or B as k×n, transposed is A as
-/// k×m or B as n×k.
+/// Row-major layout of an operand in memory. row_major: A is m×k, B is k×n. transposed: A is k×m,
+/// B is n×k.
 enum class OperandLayout { row_major, transposed };
 
 // ---- on tensor cores
 
-/// A WarpProduct whose operands may be transposed. ldmatrix loads 8×8 elements either way.
+/// A WarpProduct whose operands may be transposed; ldmatrix loads 8×8 blocks with or without
+/// transposition.
 template <class In, class T, OperandLayout a_layout, OperandLayout b_layout>
 class ProductOf : public WarpProduct<In, float, T> {
   using Base = WarpProduct<In, float, T>;
@@ -52,7 +53,7 @@ class ProductOf : public WarpProduct<In, float, T> {
 #pragma unroll
     for (int j = 0; j < T::kWarpN / 8; j += 2) {
       const int column = T::warp_col() + 8 * j;
-      unsigned r[4];  // two tiles of 8 columns, each with the first and the last 8 of k
+      unsigned r[4];  // two tiles of 8 columns, each with the first and the last 8 k of the step
       if constexpr (b_layout == OperandLayout::transposed) {
         ldmatrix_x4(r, b_tile + B::offset(column + lane / 16 * 8 + lane % 8,
                                           k * kSize + lane / 8 % 2 * 16));
@@ -81,8 +82,8 @@ class ProductOf : public WarpProduct<In, float, T> {
   }
 };
 
-// Narrow copies need more registers for addresses, so warps have half as many sums, and only one
-// block fits on an SM.
+// With 4-byte copies, addresses need more registers, so warps have half as many sums, and only
+// one block fits on an SM.
 template <int kUnitBytes>
 using TensorTile = Pipeline<Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>, 4>;
 
@@ -112,7 +113,8 @@ template <class In, OperandLayout a_layout, OperandLayout b_layout, int kUnitByt
 __global__ void __launch_bounds__(TensorTile<kUnitBytes>::kThreads, kUnitBytes == 16 ? 2 : 1)
     tensor_product_kernel(Extents x, const In* a, const In* b, Then then) {
   using P = TensorTile<kUnitBytes>;
-  constexpr unsigned kGroupRows = 16;  // rows of tiles: concurrent tiles form about a square
+  constexpr unsigned kGroupRows =
+      16;  // rows of tiles, so that concurrent tiles form about a square
   extern __shared__ __align__(128) char shared[];
   const auto tile = grouped_tile<kGroupRows>();
   const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,
@@ -146,19 +148,18 @@ struct FmaChoice {
 };
 using FmaTile = register_tile::Tile<FmaChoice>;
 
-// A slice of either operand is stored in shared memory in rows of 128 floats, one per k. Four
-// floats of padding shift each row by four banks. A warp copies 8 k × 4 rows at a time from an
-// operand whose rows are contiguous along k; with the shift, these floats are in 32 different
-// banks.
+// A slice of A or B is stored in shared memory in rows of 128 floats, one row per k. Four floats
+// of padding shift each row by four banks. If an operand's rows are contiguous along k, a warp
+// copies 8 k × 4 rows at a time, and the shift puts these floats into 32 different banks.
 inline constexpr int kFmaPitch = FmaTile::kBlockM + 4;
 inline constexpr int kFmaSlice = FmaTile::kBlockK * kFmaPitch;
 inline constexpr std::int64_t kFmaSharedBytes =
     FmaTile::kSlots * 2 * kFmaSlice * std::int64_t{sizeof(float)};
 static_assert(FmaTile::kBlockM == FmaTile::kBlockN, "slices of A and B must have the same shape");
 
-/// Starts the copy of a slice of 128 rows of A, or columns of B, whose first element is at `from`.
-/// Rows at index `left` and above, and k at `depth` and above, become zeros. If `along_k`, memory
-/// is contiguous along k and each copy has one element; otherwise each copy has kWidth elements.
+/// Starts the copy of a slice of 128 rows of A, or columns of B, whose first element is at
+/// `from`. Rows from `left` on, and k from `depth` on, become zeros. If `along_k`, memory is
+/// contiguous along k, and each copy has one element; otherwise kWidth elements.
 template <bool along_k, int kWidth>
 __device__ __forceinline__ void copy_slice(float* to, const float* from, int pitch, int left,
                                            int depth) {
@@ -229,7 +230,7 @@ __global__ void __launch_bounds__(FmaTile::kThreads, FmaTile::kBlocksPerSm)
 #pragma unroll 1
   for (int slice = 0; slice < slices; ++slice) {
     cp_async_wait<FmaTile::kSlots - 2>();
-    __syncthreads();  // the slice has arrived, and no warp reads the previous one
+    __syncthreads();  // all threads' copies have arrived, and no warp reads the previous slice
     copy(slice + FmaTile::kSlots - 1);
     const float* const shared = slot(slice);
 #pragma unroll
@@ -272,8 +273,8 @@ Steps launch_product(Kernel kernel, std::int64_t shared_bytes, const Extents& x,
 }
 }  // namespace detail
 
-/// Computes C = A·B. `then(place, column, v)` receives neighbouring sums of one row, the first of
-/// them element `place` of C. Rows of A, B and C must be multiples of 16 bytes.
+/// Computes C = A·B. then(place, column, v) receives neighbouring sums of one row; the first is
+/// element `place` of C. Rows of A, B and C must be multiples of 16 bytes.
 template <OperandLayout a_layout, OperandLayout b_layout, class T, class Then>
 Steps vector_product(const Extents& x, const T* a, const T* b, const Then& then) {
   if constexpr (std::is_same<T, float>::value) {
@@ -297,14 +298,14 @@ Steps element_product(const Extents& x, const T* a, const T* b, const Then& then
                                         Tile::kSharedBytes, x, a, b, then);
   }
 }
-/// Computes C = A·B by vector_product if `rows_aligned`, and else by element_product.
+/// Computes C = A·B by vector_product() if `rows_aligned`, otherwise by element_product().
 template <OperandLayout a_layout, OperandLayout b_layout, class T, class Then>
 Steps product(const Extents& x, const T* a, const T* b, const Then& then, bool rows_aligned) {
   return rows_aligned ? vector_product<a_layout, b_layout>(x, a, b, then)
                       : element_product<a_layout, b_layout>(x, a, b, then);
 }
 
-/// The reason why the blocks of products lack shared memory on this device, or nothing.
+/// The reason why a product's blocks do not fit in the device's shared memory; otherwise nullopt.
 inline std::optional<std::string> lacks_shared_memory_for_products(const DeviceSpec& device) {
   return lacks_shared_memory(
       device, std::max<std::int64_t>(

@@ -1,9 +1,9 @@
-// The update phase of a training step: AdamW on fp32 master weights, a 16-bit copy of the weights
-// for the network, and the loss scale. The device makes all decisions.
+// The update of a training step, computed entirely on the device: AdamW on fp32 master weights, a
+// 16-bit copy of the weights for the network, and the loss scale.
 //
 // AdamW: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
-// Loss scaling: Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.2. A step
-// with a gradient that is not finite changes only the scale.
+// Loss scaling: Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.2. If a
+// gradient of a step is not finite, the step changes only the loss scale.
 #pragma once
 
 #include <cmath>
@@ -15,20 +15,20 @@
 
 namespace gpuexp::training {
 
-/// The scalar state of training. The buffer `state` has one, field by field.
+/// The scalar state of training, and the layout of the buffer `state`.
 struct State {
   std::int32_t scale_log2;  ///< gradients are multiplied by 2^scale_log2
-  std::int32_t good_steps;  ///< steps without overflow since the scale changed
-  std::int32_t steps;       ///< steps that changed the weights
+  std::int32_t good_steps;  ///< number of steps without overflow since the scale changed
+  std::int32_t steps;       ///< number of steps that changed the weights
   std::int32_t overflow;    ///< 1 if a gradient of the current step is not finite
 };
 inline constexpr int kStateFields = sizeof(State) / sizeof(std::int32_t);
 inline constexpr int kFirstScaleLog2 = 16;  // initial value of PyTorch's GradScaler
 
-/// The constants of AdamW in fp32, as kernels use them. The reference uses the same values.
+/// The constants of AdamW in fp32, for kernels and the reference.
 struct AdamW {
   float rate;
-  float decay_factor;  ///< weight decay multiplies weights by this
+  float decay_factor;  ///< factor of the weights: 1 - learning rate × weight decay
   float beta1 = 0.9f, one_minus_beta1 = 0.1f, log_beta1;
   float beta2 = 0.999f, one_minus_beta2 = 0.001f, log_beta2;
   float epsilon = 1e-8f;
@@ -43,7 +43,7 @@ inline AdamW adamw(double learning_rate) {
   return a;
 }
 
-/// The position of a tensor in arrays of parameters, in elements.
+/// Position of a tensor in arrays of all parameters, in elements.
 struct Tensor {
   std::int64_t first, count;
 };
@@ -60,8 +60,8 @@ struct Parameters {
 inline constexpr int kUpdateBlock = 256;
 inline constexpr int kUpdateWidth = 4;  // 16 bytes of each fp32 array per lane
 
-// Bias correction of the moments: without it, they would be too small by the factor 1 - beta^step.
-// expm1f avoids the cancellation in the subtraction of a power.
+// 1 - beta^step, by which AdamW divides the moments because they start at zero. expm1f avoids
+// cancellation.
 __device__ inline float bias_correction(float log_beta, int step) {
   return -expm1f(static_cast<float>(step) * log_beta);
 }
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kUpdateBlock)
   }
 }
 
-/// Whether x is finite; NaN fails the comparison.
+/// False also for NaN.
 __device__ inline bool is_finite(float x) {
   return fabsf(x) <= 3.402823466e38f;
 }
@@ -149,8 +149,8 @@ inline __global__ void __launch_bounds__(kUpdateBlock)
   if (__syncthreads_or(overflow) != 0 && threadIdx.x == 0) atomicOr(&state->overflow, 1);
 }
 
-/// Returns the state after the update, which an overflow skips. `interval` is the number of steps
-/// without overflow after which the scale doubles, or 0 without loss scaling.
+/// The state after a step, which an overflow skips. `interval` is the number of steps without
+/// overflow after which the scale doubles; 0: no loss scaling.
 __host__ __device__ inline State next_state(State s, int interval) {
   if (interval == 0) {
     ++s.steps;
@@ -179,8 +179,8 @@ Steps launch_on_elements(void (*kernel)(Parameters...), std::int64_t n, Argument
                 arguments...);
 }
 
-/// Updates n parameters starting at `first`. If `in_one_kernel`, the same kernel stores the 16-bit
-/// copy; otherwise a second kernel does. Networks in fp32 have no copy.
+/// Updates n parameters from `first` on, and their 16-bit copies: in the same kernel if
+/// `in_one_kernel`, otherwise in a second kernel. fp32 networks have no copies.
 template <class T>
 Steps update(Parameters<T> p, std::int64_t first, std::int64_t n, const AdamW& a,
              const State* state, bool in_one_kernel) {
@@ -199,7 +199,7 @@ Steps update(Parameters<T> p, std::int64_t first, std::int64_t n, const AdamW& a
   }
 }
 
-/// Updates all `count` parameters in one kernel, or tensor by tensor.
+/// Updates all `count` parameters in one kernel, or each tensor in its own kernels.
 template <class T>
 Steps update_tensors(const Parameters<T>& all, const std::vector<Tensor>& tensors,
                      std::int64_t count, const AdamW& a, const State* state, bool in_one_kernel) {
@@ -214,15 +214,16 @@ inline Steps check_gradients(const float* gradients, std::int64_t n, State* stat
   return launch_on_elements(check_gradients_kernel, n, gradients, n, state);
 }
 
-/// Computes the next state in one thread. `covered` is the number of outputs in the launch shape.
+/// Stores the next state, by one thread. `covered` is the number of outputs that the launch shape
+/// covers.
 inline Steps end_step(State* state, int interval, std::int64_t covered) {
   return launch(end_step_kernel, shape_of_shares({1}, {covered}, 1), state, interval);
 }
 
 // ---- the reference
 
-/// The update of a weight as AdamW defines it, computed from the device's previous values and from
-/// its gradient or its moments.
+/// The update of a weight as AdamW defines it, in fp64, from the previous values on the device
+/// and from the device's gradients (for moments) or moments (for weights).
 struct ExactUpdate {
   AdamW a;
   const float* gradients;
@@ -231,14 +232,14 @@ struct ExactUpdate {
   const float* v_before;
   const float* m;
   const float* v;
-  State before;  ///< state before the update, with the step's overflow
+  State before;  ///< state before the update, with `overflow` of this step
   bool skips;
 
   __host__ __device__ double gradient(std::int64_t i) const {
     return ldexp(static_cast<double>(gradients[i]), -before.scale_log2);
   }
-  /// Magnitudes are the sums of all values that kernels round to fp32. The tolerance is one unit
-  /// roundoff of a magnitude.
+  /// Magnitudes are the sums of the absolute values of all numbers that kernels round to fp32,
+  /// because the tolerance is one unit roundoff of a magnitude.
   __host__ __device__ ReferenceElement first_moment(std::int64_t i) const {
     const double old = m_before[i];
     if (skips) return {old, 0.0};
@@ -264,9 +265,9 @@ struct ExactUpdate {
     return {decayed - moved,
             fabs(decayed - moved) + 1.1 * fabs(decayed) + kUpdateRoundings * fabs(moved)};
   }
-  /// Roundings of an update. A bias correction by expm1f has at most 4, from an error of 1 ulp and
-  /// from the rounding of its argument; the second correction is under a root. Three divisions, a
-  /// root and a sum have one rounding each.
+  /// Number of roundings of an update. The correction of m has at most 4: 1 ulp of expm1f, and
+  /// the rounding of its argument. The correction of v is under a root. Three divisions, a root
+  /// and a sum have one rounding each.
   static constexpr double kUpdateRoundings = 12;
 };
 

@@ -1,10 +1,10 @@
-// wgmma: asynchronous matrix products that the four warps of a warpgroup start together. The tensor
-// cores read A and B from shared memory. The instruction exists only in code for sm_90a, which runs
-// only on compute capability 9.0.
+// wgmma: asynchronous matrix products of a warpgroup (four warps). The tensor cores read A and B
+// from shared memory. The instruction exists only in code for sm_90a, which runs only on compute
+// capability 9.0.
 //
 // This file has the shape m64n256: D (64×256) += A (64×32 bytes) · B (32 bytes × 256). Warp w of
-// the warpgroup holds rows 16w to 16w+15 of D; with g = lane / 4 and t = lane % 4, a lane's
-// register d[4j + 2h + e] is row 16w + g + 8h, column 8j + 2t + e (PTX ISA, "Asynchronous Warpgroup
+// the warpgroup has rows 16w to 16w+15 of D. With g = lane / 4 and t = lane % 4, register d[4j +
+// 2h + e] of a lane is row 16w + g + 8h, column 8j + 2t + e (PTX ISA, "Asynchronous Warpgroup
 // Level Matrix Instructions", register fragments of D).
 #pragma once
 
@@ -22,13 +22,13 @@ namespace gpuexp {
 /// trap.
 constexpr int kWgmmaComputeCapability = 90;
 
-/// Threads per warpgroup, and registers per thread for its share of D.
+/// Threads of a warpgroup, and registers per thread for D.
 constexpr int kWarpgroup = 128;
 constexpr int kWgmmaRegisters = 128;
 
-/// Layout of operands in shared memory. The rows of A, or the columns of B, are rows of 128 bytes.
-/// Eight rows form a block of 1024 bytes, aligned to 1024 bytes. 16-byte unit u of row r is stored
-/// at the position of unit u xor (r mod 8), so that no two rows of a block start in the same banks.
+/// Layout of operands in shared memory: rows of A, or columns of B, are rows of 128 bytes. Eight
+/// rows form a block of 1024 bytes, aligned to 1024 bytes. 16-byte unit u of row r is stored as
+/// unit u xor (r mod 8), so that each unit of the eight rows is in different banks.
 constexpr int kWgmmaRowBytes = 128;
 constexpr int kWgmmaAlignment = 1024;
 
@@ -36,10 +36,9 @@ __host__ __device__ constexpr int wgmma_offset(int row, int unit) {
   return row * kWgmmaRowBytes + ((unit ^ (row % 8)) << 4);
 }
 
-/// Returns the matrix descriptor of an operand. It has the address and the stride of 1024 bytes
-/// between blocks of eight rows, both in units of 16 bytes, and the 128-byte swizzle mode. (The
-/// instruction ignores the stride between columns of blocks, starting at bit 16, because a row is
-/// as long as the swizzle's period.)
+/// The matrix descriptor of an operand: its address, the stride of 1024 bytes between blocks of
+/// eight rows, both in units of 16 bytes, and the 128-byte swizzle mode. The instruction ignores
+/// the stride at bits 16 to 29, because a row is as long as the swizzle's period.
 __device__ inline std::uint64_t wgmma_descriptor(const void* shared) {
   constexpr std::uint64_t kBlockStride = std::uint64_t{kWgmmaAlignment >> 4} << 32;
   constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;
@@ -47,13 +46,13 @@ __device__ inline std::uint64_t wgmma_descriptor(const void* shared) {
   return (address & 0x3FFFF) >> 4 | kBlockStride | kSwizzle128Bytes;
 }
 
-/// Returns the descriptor of the operand advanced by `slices` × 32 bytes along its rows.
+/// The descriptor of the operand `slices` × 32 bytes further along its rows.
 __device__ inline std::uint64_t advance_descriptor(std::uint64_t operand, int slices) {
   return operand + static_cast<std::uint64_t>(slices * 2);
 }
 
-/// Orders this thread's ordinary stores to shared memory before loads by wgmma. A barrier of all
-/// threads that stored must follow.
+/// Orders this thread's stores to shared memory before reads by wgmma. A barrier of all threads
+/// that made such stores must follow.
 __device__ inline void fence_proxy_async_shared() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -92,7 +91,6 @@ __device__ inline void wgmma_wait() {
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// The assembly lists the 128 registers of D one by one.
 #define GPUEXP_D_NAMES                                                                           \
   "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                      \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "             \
@@ -109,7 +107,7 @@ __device__ inline void wgmma_wait() {
 #define GPUEXP_D_64(kind, i)                                                  \
   GPUEXP_D_16(kind, i), GPUEXP_D_16(kind, i + 16), GPUEXP_D_16(kind, i + 32), \
       GPUEXP_D_16(kind, i + 48)
-// A product that adds to D (the predicate is always true) and negates no operand (1, 1).
+// D is an addend (the predicate `add` is true), and no operand is negated (1, 1).
 #define GPUEXP_WGMMA(instruction, kind, flags)                                                 \
   asm volatile(                                                                                \
       "{\n.reg .pred add;\nsetp.ne.b32 add, 1, 0;\n"                                           \
@@ -123,8 +121,8 @@ __device__ inline void wgmma_wait() {
   __trap()
 #endif
 
-/// Starts D += A·B, 32 bytes deep. `a` and `b` are descriptors from wgmma_descriptor. All threads
-/// of the warpgroup must call it with the same descriptors.
+/// Starts D += A·B, 32 bytes deep, for descriptors `a` and `b`. All threads of the warpgroup must
+/// call this with the same descriptors.
 template <class In>
 __device__ void wgmma_m64n256(float (&d)[kWgmmaRegisters], std::uint64_t a, std::uint64_t b);
 
