@@ -1,8 +1,7 @@
 // Inputs of attention's backward pass that a forward pass computes: O, L = log Σ e^s, and P.
 //
-// Exact values would require a pass over all keys. Formulas generate them element by element
-// instead, with the magnitude of a forward pass's results. Kernels and the reference use the same
-// generated values.
+// Exact values would require a pass over all keys. Formulas generate each element instead, in the
+// range of a forward pass's results. Kernels and the reference use the same generated values.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +11,9 @@
 
 namespace gpuexp::attention {
 
-/// Approximate log Σ e^s of a row. Keys are random with variance 1/3, so scores have a standard
-/// deviation of scale·|q|/√3. The logarithm of the mean of e^s is half of their variance. The
-/// function uses only operations that host and device round identically.
+/// Approximate log Σ e^s of a row, from operations that host and device round identically. Keys
+/// are random with variance 1/3, so scores have a standard deviation of scale·|q|/√3. The
+/// logarithm of the mean of e^s is half of the variance of s.
 template <class In>
 struct LogSum {
   Uniform<In> q;
@@ -73,8 +72,8 @@ struct Weight {
   __host__ __device__ In from_score(float dot, float row_log_sum) const {
     return from_float<In>(power(fmaf(dot, scale_log2, -row_log_sum * kLog2E)));
   }
-  // 2^x. A Taylor series computes e^(x·ln 2) of the fractional part, within ±1/2, with a remainder
-  // below 2^-23.
+  // 2^x. A Taylor series computes e^(x·ln 2) of the fractional part, within ±1/2, with a
+  // remainder below 2^-23.
   __host__ __device__ static float power(float x) {
     const float whole = rintf(x);
     const float part = (x - whole) * kLn2;

@@ -1,5 +1,5 @@
-// Plain fp64 reference of attention's backward pass. A row of dQ is a sum over keys; a row of dK or
-// dV is a sum over queries.
+// fp64 reference of attention's backward pass. A row of dQ is a sum over keys; a row of dK or dV
+// is a sum over queries.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@ namespace gpuexp::attention {
 
 enum class Gradient { of_q, of_k, of_v };
 
-/// Coefficients of the error bound of a gradient.
+/// Coefficients of the error bound of a gradient. D is Σ dO·O of a query.
 struct GradientBound {
   double rounding;       ///< unit roundoff of the stored type
-  double term_error;     ///< error of random sign of each term, relative
-  double weight_error;   ///< maximum error of a weight, relative
-  double product_error;  ///< maximum error of dP, relative to the norm of its products
+  double term_error;     ///< relative error of random sign of each term
+  double weight_error;   ///< maximum relative error of a weight
+  double product_error;  ///< maximum error of dP, relative to √Σ(dO·V)²
   double delta_error;    ///< maximum error of D, relative to Σ|dO·O|
-  double stored_error;   ///< error of random sign of P·dP and P·(dP - D) if P and dP are rounded
+  double stored_error;   ///< error of random sign of P·dP and P·(dP - D), if P and dP are rounded
 };
 
-/// Error bound of a gradient that sums `terms` products. `stored`: P and dP are rounded to the
-/// stored type in memory. kGradientDerivation explains the values.
+/// Error bound of a gradient that is a sum of `terms` products, derived in kGradientDerivation.
+/// `stored`: P and dP are rounded to the stored type in memory.
 inline GradientBound gradient_bound(const Problem& p, std::int64_t terms, bool stored) {
   constexpr double kLambda = 8;
   const double u = unit_roundoff(DataType::fp32);
@@ -32,7 +32,7 @@ inline GradientBound gradient_bound(const Problem& p, std::int64_t terms, bool s
   const OutputBound forward = output_bound(p, false);
   const auto dim = static_cast<double>(p.head_dim);
   const double steps = tensor_core_steps(terms) + std::sqrt(static_cast<double>(terms));
-  // The factor of 2 covers the additional roundings of sums to which several blocks add.
+  // The factor 2 covers the roundings of atomic additions of several blocks' sums.
   const double products = kLambda * u * 2 * steps;
   return {rounding,
           kLambda * rounding + products,
@@ -50,7 +50,7 @@ inline Tolerance gradient_tolerance(const Problem& p, Gradient of, bool stored) 
   const double rounding = unit_roundoff(p.dtype);
   const std::int64_t terms = gradient_terms(p, of);
   const double root = std::sqrt(static_cast<double>(terms));
-  // Error of fp16 in factors and results below its smallest normal number.
+  // Absolute error of fp16 factors and results below fp16's smallest normal number.
   const double largest = (of == Gradient::of_k ? kQueryRange : 1.0) / (1 - p.dropout);
   const double subnormal = p.dtype == DataType::fp16 ? 0x1p-25 * largest : 0;
   constexpr double kLambda = 8;
@@ -84,7 +84,7 @@ inline constexpr const char* kGradientDerivation =
     "of 2^-25. The RMS error, relative to the RMS gradient, whose terms have random signs, is "
     "0.42·U per rounding (Knuth). The tolerance allows twice this error.";
 
-/// Factors of the gradient sums for a query and a key that it attends to.
+/// Factors of the gradients' terms for a query and a key to which it attends.
 struct GradientPair {
   double kept;        ///< P after dropout: 0, or P / (1 - dropout)
   double difference;  ///< dS
@@ -92,7 +92,7 @@ struct GradientPair {
   double stored;  ///< √(P²·(dP² + (dP - D)²)), the scale of errors if P and dP are rounded
 };
 
-/// Sums over the terms of an element of a gradient.
+/// Sums over the terms of one element of a gradient.
 struct GradientSums {
   double value = 0;
   double squares = 0;
@@ -133,7 +133,7 @@ struct GradientRows {
             weight * sqrt(product * product + change * change)};
   }
 
-  /// Adds the term of a pair to the sums of one element of the gradient.
+  /// Adds a pair's term to the sums of the element in column `column`.
   __host__ __device__ void add(Gradient of, const GradientPair& pair, std::int64_t head, int query,
                                int key, int column, GradientSums& sums) const {
     const std::int64_t row = forward.heads.first_query(head) + query;
@@ -162,7 +162,6 @@ struct GradientRows {
     return {sums.value, fabs(sums.value) + error / bound.rounding};
   }
 
-  /// Returns whether `query` attends to `key`.
   __host__ __device__ bool attends(int query, int key) const {
     return key >= allowed().first(query) && key < allowed().end(query);
   }
@@ -170,8 +169,8 @@ struct GradientRows {
 
 namespace detail {
 
-/// A block computes one row of the gradient. Each thread sums one column and computes one pair per
-/// tile of kMaxDim queries or keys.
+/// A block computes one row of the gradient. Each thread sums one column, and computes one pair
+/// per tile of kMaxDim queries or keys.
 template <class In>
 __global__ void __launch_bounds__(kMaxDim)
     gradient_kernel(GradientRows<In> rows, Gradient of, ReferenceView out) {
@@ -235,8 +234,7 @@ HostGradientRow host_gradient_row(const GradientRows<In>& rows, Gradient of, std
   return found;
 }
 
-/// Computes rows on the host and caches them, because several threads request parts of the same
-/// row.
+/// Caches rows computed on the host, because several threads request elements of the same row.
 template <class In>
 class HostGradient {
  public:

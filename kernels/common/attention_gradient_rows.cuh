@@ -1,5 +1,5 @@
-// Kernels before and after the products of attention's backward pass: values per row of scores, and
-// dQ from the sums that blocks have accumulated in memory.
+// Kernels before and after the products of attention's backward pass: two values per row of
+// scores, and dQ from the sums that blocks have accumulated in memory.
 #pragma once
 
 #include "kernels/common/attention_gradient.cuh"
@@ -10,7 +10,7 @@ namespace gpuexp::attention {
 
 constexpr int kRowBlock = 256;
 
-/// Computes log₂ Σ e^s and Σ dO·O, one warp per row of the tiles. Rows past the last query get
+/// Computes log₂ Σ e^s and Σ dO·O, with one warp per row of the padded tiles. Padding rows get
 /// infinity and 0.
 template <class In>
 __global__ void __launch_bounds__(kRowBlock)
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kRowBlock)
   }
 }
 
-/// Workspace of a variant: two values per row, then the variant's own part.
+/// Workspace of a variant: two values per row, then memory that only this variant uses.
 struct RowWorkspace {
   float* log_sum2;
   float* delta;
@@ -83,7 +83,7 @@ inline RowWorkspace row_workspace(const Problem& p, void* workspace) {
   return {rows, rows + padded_rows_of(p), rows + 2 * padded_rows_of(p)};
 }
 
-/// Shape of `blocks` blocks of `threads` threads, among which the problem's rows are divided
+/// Grid of `blocks` blocks of `threads` threads, among which the problem's rows are divided
 /// evenly.
 inline Shape shape_of(const Problem& p, std::int64_t threads, const Extent& blocks,
                       std::int64_t shared) {
@@ -105,14 +105,14 @@ inline std::int64_t sum_bytes(const Problem& p) {
 inline std::int64_t no_bytes(const Problem&) {
   return 0;
 }
-/// Bytes of a matrix of all scores in the stored type.
+/// Size in bytes of a matrix of all scores in the stored type.
 inline std::int64_t matrix_bytes(const Problem& p) {
   return p.rows() * stored_pitch(p) * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-/// Sets a variant's workspace and its metric peak_bytes. own(problem) returns the bytes that the
-/// variant needs after the values of each row; kept(problem) returns the bytes that the forward
-/// pass has stored for it. peak_bytes also includes operands and gradients.
+/// Sets a variant's workspace and its metric peak_bytes. own(problem) is the size of workspace
+/// that only this variant uses; kept(problem) is the size of data that the forward pass stores
+/// for it. peak_bytes also includes operands and gradients.
 template <class Variant>
 void set_workspace(Variant& v, std::int64_t (*own)(const Problem&),
                    std::int64_t (*kept)(const Problem&)) {

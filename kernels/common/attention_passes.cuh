@@ -1,5 +1,5 @@
-// In-place passes over a matrix of scores in global memory: mask, softmax and dropout. S has a row
-// of `pitch` elements for each query of each head.
+// In-place passes over scores in global memory: mask, softmax and dropout. S has one row of
+// `pitch` elements for each query of each head.
 #pragma once
 
 #include "kernels/common/attention_problem.cuh"
@@ -11,8 +11,9 @@ namespace gpuexp::attention {
 constexpr int kPassBlock = 256;
 constexpr int kPassWidth = 8;  // elements per thread, 16 bytes
 
-// Each thread loads 8 neighbouring elements of S, calls change(row, key, elements) and stores them.
-// `row` counts the rows of all heads; `key` is the first element's column.
+// Each thread loads 8 neighbouring elements of S, calls change(row, key, elements), and stores
+// the changed elements. `row` counts the rows of all heads; `key` is the column of the first
+// element.
 template <class In, class Change>
 __device__ void change_scores(In* scores, std::int64_t rows, std::int64_t pitch, Change change) {
   const std::int64_t at =

@@ -1,4 +1,4 @@
-// Plain fp64 reference of attention's forward pass, row by row.
+// fp64 reference of attention's forward pass, row by row.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ namespace gpuexp::attention {
 
 constexpr int kMaxDim = 128;
 
-/// Sums over the keys that a row attends to, weighted by e^(s - max) and not yet divided by the sum
-/// of the weights.
+/// Sums over the keys that a row attends to, for weights p = e^(s - max), before the division by
+/// the sum of the weights.
 struct WeightedSums {
   double value = 0;          ///< Σ p·v
   double absolute = 0;       ///< Σ p·|v|
@@ -45,10 +45,10 @@ struct WeightedSums {
 /// Coefficients of the error bound of O.
 struct OutputBound {
   double rounding;      ///< unit roundoff of the stored type, to which O is rounded
-  double term_error;    ///< error of random sign of each term p·v, relative
-  double score_error;   ///< error of random sign of each term, relative to p·v·s
-  double shared_error;  ///< error that all weights share, or a worst case, relative to Σ p·|v|
-  /// Error of an element of O, in multiples of `rounding`; `weights` is the sum of the weights.
+  double term_error;    ///< relative error of random sign of each term p·v
+  double score_error;   ///< error of random sign of each term p·v, relative to p·v·s
+  double shared_error;  ///< worst-case error, or error that all weights share, relative to Σ p·|v|
+  /// Error of an element of O, divided by `rounding`. `weights` is the sum of the weights.
   __host__ __device__ double magnitude(const WeightedSums& sums, double weights) const {
     return (rounding * fabs(sums.value) + term_error * sqrt(sums.squares) +
             score_error * sqrt(sums.score_squares) + shared_error * sums.absolute) /
@@ -56,11 +56,11 @@ struct OutputBound {
   }
 };
 
-/// Error bound of O. `stored`: S and P are rounded to the stored type in memory.
-/// kToleranceDerivation explains the values.
+/// Error bound of O, derived in kToleranceDerivation. `stored`: S and P are rounded to the stored
+/// type in memory.
 inline OutputBound output_bound(const Problem& p, bool stored) {
   constexpr double kLambda = 8;
-  constexpr double kMaxNorm = kQueryRange;  // norm of the products of a scaled score
+  constexpr double kMaxNorm = kQueryRange;  // maximum √Σ(q·k)² after scaling
   const double u = unit_roundoff(DataType::fp32);
   const double rounding = unit_roundoff(p.dtype);
   const auto keys = static_cast<double>(p.keys);
@@ -76,7 +76,7 @@ inline OutputBound output_bound(const Problem& p, bool stored) {
 inline Tolerance output_tolerance(const Problem& p, bool stored) {
   const double rounding = unit_roundoff(p.dtype);
   const double gain = 1 / (1 - p.dropout);
-  // Error of fp16 in weights and outputs below its smallest normal number.
+  // Absolute error of fp16 weights and outputs below fp16's smallest normal number.
   const double subnormal = p.dtype == DataType::fp16 ? 0x1p-25 * gain : 0;
   const double keys = std::sqrt(static_cast<double>(p.keys));
   const double variance = kQueryRange * kQueryRange / 9;  // variance of scores
@@ -93,7 +93,7 @@ inline Tolerance log_sum_tolerance(const Problem& p) {
 }
 
 inline double reference_operations(const Problem& p) {
-  // Operations: kExp per pair of a query and a key, the others per element of a head.
+  // Per (query, key) pair: kExp; per element of a head: the other constants.
   constexpr double kScore = 2, kSums = 12, kExp = 40;
   const auto dim = static_cast<double>(p.head_dim);
   return static_cast<double>(p.batch * p.heads * attended_pairs(p)) *
@@ -119,10 +119,9 @@ inline constexpr const char* kToleranceDerivation =
     "if they are weighted by p². The tolerance allows twice the RMS error. log Σ e^s has the "
     "errors of the scores and of their sum, and a few u.";
 
-/// Rows that a host thread computes at a time.
+/// Number of rows that a host thread computes at a time.
 constexpr std::int64_t kHostRows = 16;
 
-/// Q, K and V, from which the reference computes rows of O.
 template <class In>
 struct ReferenceRows {
   Operands<In> x;
@@ -140,7 +139,7 @@ struct ReferenceRows {
   __host__ __device__ double value(std::int64_t head, int key, int column) const {
     return to_double(x.v[(heads.first_key(head) + key) * dim + column]);
   }
-  /// Returns whether dropout keeps the element.
+  /// Whether dropout keeps the element of P.
   __host__ __device__ bool is_kept(std::int64_t head, int query, int key) const {
     if (heads.dropout == 0) return true;
     const PhiloxWords words =
@@ -153,7 +152,7 @@ struct ReferenceRows {
 
 namespace detail {
 
-/// A block computes one row. Each thread sums one column of O and computes one score per tile of
+/// A block computes one row. Each thread sums one column of O, and computes one score per tile of
 /// kMaxDim keys.
 template <class In>
 __global__ void __launch_bounds__(kMaxDim)
@@ -205,7 +204,7 @@ __global__ void __launch_bounds__(kMaxDim)
   }
 }
 
-/// O and log-sum-exp of a row, computed on the host.
+/// O and log-sum-exp of one row.
 struct HostRow {
   std::array<ReferenceElement, kMaxDim> o;
   ReferenceElement log_sum;
@@ -241,8 +240,7 @@ HostRow host_row(const ReferenceRows<In>& rows, std::int64_t row) {
   return found;
 }
 
-/// Computes rows on the host and caches them, because several threads request parts of the same
-/// row.
+/// Caches rows computed on the host, because several threads request elements of the same row.
 template <class In>
 class HostRows {
  public:

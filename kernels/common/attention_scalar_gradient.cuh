@@ -1,6 +1,7 @@
-// Attention's backward pass in fp32 with scalar multiply-adds, because tensor cores would round its
-// operands. There are two kernels, as in attention_backward/two_pass: blocks of one have rows of
-// queries, blocks of the other rows of keys. No sum is accumulated in global memory.
+// Attention's backward pass in fp32 with scalar multiply-adds, because tensor cores would round
+// fp32 operands. As in attention_backward/two_pass, there are two kernels: blocks of one compute
+// rows of queries, blocks of the other compute rows of keys. No sum is accumulated in global
+// memory.
 #pragma once
 
 #include "kernels/common/attention_gradient_rows.cuh"
@@ -11,7 +12,7 @@ constexpr int kGradientBlock = 128;
 constexpr int kGradientLanes = 4;  // lanes per row
 constexpr int kGradientRows = kGradientBlock / kGradientLanes;
 
-/// A lane's part of a row of a head: 4 of every 16 floats. The four lanes of a row interleave.
+/// A lane's elements of a row of a head: 4 of every 16 floats. The lanes of a row interleave.
 template <int kDim>
 struct LanePart {
   static constexpr int kParts = kDim / (4 * kGradientLanes);
@@ -53,11 +54,10 @@ struct LanePart {
   }
 };
 
-/// A block computes the gradients of 32 rows of a head, four lanes per row. It iterates over the
-/// rows of the other operand in tiles of 32, which all of its threads share. If kRowsAreKeys is
-/// false, the block's rows are queries: it keeps q and dO, loads k and v, and stores dQ to `first`.
-/// Otherwise its rows are keys: it keeps k and v, loads q and dO, and stores dK to `first` and dV
-/// to `second`.
+/// A block computes the gradients of 32 rows of a head, with four lanes per row. Its threads
+/// share tiles of 32 rows of the other operand. If kRowsAreKeys is false, the block's rows are
+/// queries: it keeps Q and dO, loads K and V, and stores dQ to `first`. Otherwise its rows are
+/// keys: it keeps K and V, loads Q and dO, and stores dK to `first` and dV to `second`.
 template <bool kRowsAreKeys, int kDim>
 __global__ void __launch_bounds__(kGradientBlock)
     scalar_gradient_kernel(Heads heads, GradientOperands<float> x, float* first, float* second) {
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kGradientBlock)
   if (kRowsAreKeys) second_sum.store(second + row * kDim, lane, 1.0f);
 }
 
-/// Launches that compute dQ, dK and dV, without dropout. `workspace` has row_bytes(p) bytes.
+/// Computes dQ, dK and dV without dropout. `workspace` has row_bytes(p) bytes.
 template <int kDim>
 Steps scalar_gradients(const Problem& p, const Operands<float>& x, const float* o, const float* d_o,
                        const float* log_sum, float* dq, float* dk, float* dv, void* workspace) {

@@ -1,13 +1,13 @@
-// Products on tensor cores with a matrix of queries × keys in memory, such as P: A·B sums over
-// keys, Aᵀ·B over queries.
+// Products on tensor cores with a queries × keys matrix in memory, such as P: A·B sums over keys,
+// Aᵀ·B over queries.
 #pragma once
 
 #include "kernels/common/attention_gradient_rows.cuh"
 
 namespace gpuexp::attention {
 
-/// A has a row of `pitch` elements per query. B has a row of head_dim elements per key (A·B) or per
-/// query (Aᵀ·B).
+/// A has one row of `pitch` elements per query. B has one row of head_dim elements per key (for
+/// A·B) or per query (for Aᵀ·B).
 template <class In>
 struct ScoreProduct {
   const In* a;
@@ -31,7 +31,7 @@ struct ProductStage {
 };
 
 /// A block computes 128 rows of the result, 16 per warp. It sums over the other dimension of A in
-/// steps of 64, and for Aᵀ also over all query heads that share keys.
+/// steps of 64; for Aᵀ, also over all query heads that share keys.
 template <class In, int kDim, bool kTransposes>
 __global__ void __launch_bounds__(kProductThreads, 2)
     score_product_kernel(Heads heads, ScoreProduct<In> x) {
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kProductThreads, 2)
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     cp_async_wait<0>();
-    __syncthreads();  // the tiles have arrived, and all warps have finished with the previous ones
+    __syncthreads();  // the tiles have arrived, and no warp reads the previous tiles
     if (step + 1 < steps) begin(step + 1);
     const char* const a = shared + step % 2 * Stage::kBytes;
     const char* const b = a + Stage::kBytesOfA + B::offset(lane % 16, lane / 16 * 16);
@@ -109,7 +109,8 @@ Steps launch_score_product(const Problem& p, const ScoreProduct<In>& x) {
                 heads_of(p), x);
 }
 
-/// Returns a reason if the largest of these kernels needs more shared memory than a block can have.
+/// Returns a reason if the largest of these kernels needs more shared memory than a block can
+/// have.
 inline std::optional<std::string> lacks_shared_memory_for_product(const DeviceSpec& device) {
   return lacks_shared_memory(
       device, 2 * std::max(ProductStage<128, false>::kBytes, ProductStage<128, true>::kBytes));

@@ -7,11 +7,11 @@
 
 namespace gpuexp::attention {
 
-/// Head dimension of the fp32 kernels. The attention families have no fp32.
+/// Head dimension of the fp32 kernels. The attention families do not have fp32.
 inline constexpr int kFp32HeadDim = 64;
 
-/// Launches that compute O and the log-sum-exps, without dropout: in 16 bits as
-/// attention/lazy_rescale, in fp32 as attention/scalar_tile, which does not use tensor cores.
+/// Computes O and the log-sum-exps, without dropout: in 16 bits with the kernels of
+/// attention/lazy_rescale, in fp32 with the kernels of attention/scalar_tile.
 Steps launch_attention_forward(const Problem& p, const Data& d);
 
 }  // namespace gpuexp::attention
@@ -24,17 +24,18 @@ struct Data {
   void* v;
   void* o;         // output of the forward pass
   float* log_sum;  // log Σ e^s per row
-  void* p;         // P of the forward pass for `stored` only; see stored_weights()
+  void* p;         // P of the forward pass, only for the variant `stored`; see stored_weights()
   void* d_o;       // gradient of O
   void* dq;
   void* dk;
   void* dv;
-  void* dq_stored;  // outputs of `stored`, which loads a rounded P
+  void* dq_stored;  // outputs of the variant `stored`, which loads rounded P
   void* dk_stored;
 };
 
-/// Launches that compute dQ, dK and dV in 16 bits, without dropout, as attention_backward/two_pass.
-/// No sum depends on the order of blocks. `workspace` has attention::row_bytes(p) bytes.
+/// Computes dQ, dK and dV in 16 bits, without dropout, with the kernels of
+/// attention_backward/two_pass. No sum depends on the order of blocks. `workspace` has
+/// attention::row_bytes(p) bytes.
 Steps launch_two_pass_gradients(const attention::Problem& p, const Data& d, void* workspace);
 
 }  // namespace gpuexp::attention_backward

@@ -3,7 +3,6 @@
 
 namespace gpuexp {
 
-/// Returns the variant without a predicted time.
 template <class Variant>
 Variant bound_by_atomics(Variant v) {
   v.without_time = "the time model has no rate of atomic operations";

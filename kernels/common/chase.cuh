@@ -1,5 +1,5 @@
-// Dependent steps: each step needs the result of the previous one, so time divided by steps is a
-// latency.
+// Chains of dependent steps: each step needs the result of the previous one, so time divided by
+// the number of steps is a latency.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace gpuexp {
 
-inline constexpr int kUnrolledSteps = 256;  ///< steps per jump; jumps add 1 % to the fastest steps
+inline constexpr int kUnrolledSteps =
+    256;  ///< steps per loop branch, which adds 1 % to the fastest steps
 
-// A step of a pointer chase loads the address of the next step. No instruction computes between two
-// loads.
+// One step of a pointer chase: the loaded value is the address of the next load.
 struct DefaultLoad {
   static __device__ void step(std::uint64_t& at) {
     asm volatile("ld.global.u64 %0, [%0];" : "+l"(at)::"memory");
@@ -27,9 +27,9 @@ struct LoadCg {
   }
 };
 
-// ---- walks that are timed inside the kernel
+// ---- walks that the kernel times
 
-/// Duration of the timed steps of a walk.
+/// Duration of the timed steps.
 struct Clocks {
   long long cycles;
   long long nanoseconds;
@@ -41,7 +41,7 @@ __device__ inline long long global_nanoseconds() {
   return ns;
 }
 
-/// Executes `untimed` steps, then measures `steps` steps.
+/// Executes `untimed` steps, then `steps` timed steps.
 template <class Step>
 __device__ Clocks timed_steps(int untimed, int steps, Step step) {
 #pragma unroll 1
@@ -54,7 +54,7 @@ __device__ Clocks timed_steps(int untimed, int steps, Step step) {
   return {cycles, global_nanoseconds() - ns};
 }
 
-/// Number of walks that are measured; metrics report their median.
+/// Number of measured walks, whose median the metrics report.
 inline constexpr int kMeasuredWalks = 5;
 
 inline double median(std::vector<double> values) {
@@ -66,8 +66,8 @@ inline constexpr const char* kStepCyclesDoc = "SM cycles per step, read by the k
 inline constexpr const char* kStepNsDoc = "ns per step, read by the kernel";
 
 /// Sets the variant's launch to one walk, and its metrics step_cycles and step_ns to medians of
-/// kMeasuredWalks walks. walk(problem, data, context, clocks) returns the steps of a walk of
-/// problem.steps steps, which stores its duration to `clocks`.
+/// kMeasuredWalks walks. walk(problem, data, context, clocks) returns the steps of a walk over
+/// problem.steps nodes, which stores its duration to `clocks`.
 template <class Variant, class Problem, class Data, class Walk>
 void measure_walks(Variant& v, Walk walk) {
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) {
@@ -97,8 +97,8 @@ void measure_walks(Variant& v, Walk walk) {
   };
 }
 
-/// Returns a reason if a walk ends at its first node. The end of a walk is verified, and it shows
-/// the number of steps only up to whole laps.
+/// Returns a reason if a walk ends at its first node. Verification only checks the end of a walk,
+/// so it could not detect a walk that did not move.
 inline std::optional<std::string> lacks_unique_end(std::int64_t nodes, std::int64_t steps) {
   if (steps % nodes != 0) return std::nullopt;
   return "needs steps that are not a multiple of " + std::to_string(nodes) +

@@ -1,5 +1,5 @@
-// Checksums of floats: the sum of their bit patterns as integers modulo 2^32. It is exact in any
-// order, and a single wrong bit of any element changes it.
+// Checksums of floats: sums of their bit patterns as integers modulo 2^32. Sums are exact in any
+// order, and a single wrong bit changes them.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ __device__ inline std::uint32_t bits_sum(uint4 v) {
   return v.x + v.y + v.z + v.w;
 }
 
-/// Reference checksums of consecutive chunks of chunk_size floats, n floats in all. Each chunk is
-/// summed `passes` times.
+/// Reference checksums of contiguous chunks of chunk_size floats; n is the number of floats. Each
+/// chunk is summed `passes` times.
 struct ChunkChecksum {
   const float* in;
   std::int64_t n;
@@ -39,7 +39,7 @@ struct ChunkChecksum {
   }
 };
 
-/// Sums one value per thread over the warp; only lane 0 has the result.
+/// Sum over the lanes of the warp; only lane 0 gets it.
 __device__ inline std::uint32_t warp_sum(std::uint32_t sum) {
 #pragma unroll
   for (int offset = kWarp / 2; offset > 0; offset /= 2)
@@ -47,8 +47,7 @@ __device__ inline std::uint32_t warp_sum(std::uint32_t sum) {
   return sum;
 }
 
-/// Sums one value per thread over a block of kThreads threads; only thread 0 has the result. A
-/// block may call this once.
+/// Sum over a block of kThreads threads; only thread 0 gets it. A block may call this once.
 template <int kThreads>
 __device__ std::uint32_t block_sum(std::uint32_t sum) {
   __shared__ std::uint32_t warp_sums[kThreads / kWarp];

@@ -7,14 +7,14 @@
 namespace gpuexp {
 
 inline constexpr int kClusterComputeCapability = 90;  ///< minimum compute capability
-/// Maximum cluster size that every device with clusters supports (CUDA C++ Programming Guide,
-/// "Thread Block Clusters").
+/// Cluster size that every device with clusters supports (CUDA C++ Programming Guide, "Thread
+/// Block Clusters").
 inline constexpr int kMaxClusterBlocks = 8;
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-/// Maps a shared-memory address to the same offset in the shared memory of the cluster's block
-/// `rank`.
+/// Maps a shared-memory address to the same offset in the shared memory of block `rank` of the
+/// cluster.
 __device__ inline unsigned map_shared_rank(unsigned address, unsigned rank) {
   unsigned mapped;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
@@ -28,7 +28,7 @@ __device__ inline unsigned load_cluster_shared(unsigned address) {
   return word;
 }
 
-/// Barrier of all threads of the cluster. It makes their previous stores visible to each other.
+/// Barrier of all threads of the cluster. Their earlier stores are then visible to all of them.
 __device__ inline void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

@@ -1,5 +1,5 @@
-// Conversions of elements to double and from float. types.cuh adds the 16-bit types, whose headers
-// take as long to compile as a small family.
+// Conversions of elements to double and from float. types.cuh adds the 16-bit types, in a
+// separate header because their headers take long to compile.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +8,6 @@
 
 namespace gpuexp {
 
-/// Converts x to double, exactly.
 template <class T>
 __host__ __device__ inline double to_double(T x) {
   static_assert(std::is_arithmetic<T>::value, "include kernels/common/types.cuh");

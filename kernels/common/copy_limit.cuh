@@ -1,5 +1,5 @@
-// A copy kernel with which families compare their variants if the operation reads its input once
-// and writes as many bytes. Its time is the lower bound for these bytes.
+// A copy kernel: the lower bound on time for operations that read their input once and write as
+// many bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ constexpr int kCopyBlock = 256;
 constexpr int kCopyAccess = 16;                                     // bytes per thread
 constexpr std::int64_t kCopyBlockBytes = kCopyBlock * kCopyAccess;  // bytes per block
 
-/// `in` and `out` are aligned to 16 bytes; bytes past the last whole 16 are copied one by one.
+/// `in` and `out` are aligned to 16 bytes. Bytes past the last whole 16 bytes are copied one by
+/// one.
 inline __global__ void __launch_bounds__(kCopyBlock)
     copy_limit_kernel(const unsigned char* in, unsigned char* out, std::int64_t bytes) {
   const std::int64_t first = blockIdx.x * kCopyBlockBytes + threadIdx.x * kCopyAccess;
@@ -25,7 +26,7 @@ inline __global__ void __launch_bounds__(kCopyBlock)
   }
 }
 
-/// `tile` is the extent of kCopyBlockBytes bytes in the family's outputs.
+/// `tile` is the extent in the family's outputs that a block with kCopyBlockBytes bytes covers.
 inline Steps copy_limit(const void* in, void* out, std::int64_t bytes, Extent tile) {
   const Shape s = shape_of_blocks({ceil_div(bytes, kCopyBlockBytes)}, {kCopyBlock}, tile);
   return launch(copy_limit_kernel, s, static_cast<const unsigned char*>(in),

@@ -6,8 +6,8 @@
 
 namespace gpuexp {
 
-/// operation(problem, data) returns a cudnn::Softmax or SoftmaxBackward. The variant is skipped for
-/// the type `inexact`, in which the errors of cuDNN's results exceed any rounding.
+/// operation(problem, data) returns a cudnn::Softmax or SoftmaxBackward. The variant is
+/// unsupported for the type `inexact`, for which cuDNN's errors exceed one rounding.
 template <class Variant, class WorkOf, class OperationOf>
 Variant cudnn_softmax_variant(std::string writes, WorkOf work, OperationOf operation,
                               std::optional<DataType> inexact = std::nullopt) {

@@ -1,11 +1,11 @@
-// Loads and stores of neighbouring elements as fp32 values, with one access each.
+// Loads and stores of neighbouring elements as fp32 values, by one access.
 #pragma once
 
 #include "kernels/common/pack.cuh"
 
 namespace gpuexp {
 
-/// Loads kCount elements at `from`, which is aligned to their size.
+/// Loads kCount elements. `from` must be aligned to their total size.
 template <int kCount, class T>
 __device__ __forceinline__ void load_floats(const T* from, float (&v)[kCount]) {
   if constexpr (kCount == 1) {
@@ -22,7 +22,7 @@ __device__ __forceinline__ void load_floats(const T* from, float (&v)[kCount]) {
 }
 
 namespace detail {
-/// Issues one store instruction. The compiler splits some stores of a uint4.
+/// One store instruction; the compiler would split some stores of a uint4.
 __device__ __forceinline__ void store_16_bytes(void* to, const uint4& v) {
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
                "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
@@ -30,7 +30,7 @@ __device__ __forceinline__ void store_16_bytes(void* to, const uint4& v) {
 }
 }  // namespace detail
 
-/// Rounds kCount values to T and stores them at `to`, which is aligned to their size.
+/// Rounds kCount values to T and stores them. `to` must be aligned to their total size.
 template <int kCount, class T>
 __device__ __forceinline__ void store_floats(T* to, const float (&v)[kCount]) {
   if constexpr (kCount == 1) {

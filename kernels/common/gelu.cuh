@@ -1,4 +1,4 @@
-// GELU, x·Φ(x), with the usual approximation of the Gaussian's Φ by tanh (Hendrycks and Gimpel,
+// GELU, x·Φ(x), with the approximation of the Gaussian's Φ by tanh (Hendrycks and Gimpel,
 // "Gaussian Error Linear Units", 2016): on the device for 16-bit results, and in fp64.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// GELU with one tanh instruction of the special function unit, whose relative error is at most
-/// 2^-11 (PTX ISA, tanh.approx). The error of the result is at most 2^-12·|x|, less than the
+/// GELU by the tanh instruction of the special function unit, whose relative error is at most
+/// 2^-11 (PTX ISA, tanh.approx). The error of GELU is at most 2^-12·|x|, less than the error of
 /// rounding to bf16.
 __device__ inline float gelu_tanh(float x) {
   float tanh_z;

@@ -1,12 +1,12 @@
-// GELU with the logistic function, and its slope; also for kernels with fp32 results.
+// GELU and its slope by the logistic function, for 16-bit and fp32 results.
 #pragma once
 
 #include "kernels/common/sigmoid.cuh"
 
 namespace gpuexp {
 
-/// gelu(x) = x·s(z) is the approximation by tanh (kernels/common/gelu.cuh), where s(z) is (1 +
-/// tanh(z/2))/2. Its slope is s + x·s'·z', the sum of `first` and `second`.
+/// gelu(x) = x·s(z) is the approximation by tanh (gelu.cuh), where s(z) = (1 + tanh(z/2))/2. The
+/// slope s + x·s'·z' is the sum of `first` and `second`.
 template <class Real>
 struct GeluSlope {
   Real s, z_slope, first, second;

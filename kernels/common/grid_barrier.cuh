@@ -1,12 +1,12 @@
-// Functions with which blocks wait for other blocks, by counters in global memory.
+// Waits for other blocks of the grid, by counters in global memory.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// Waits until the counter is at least `minimum`. Stores that other threads made before their
-/// additions to it are then visible. One thread calls this.
+/// Waits until the counter is at least `minimum`. Stores that other threads made before they
+/// increased the counter are then visible. One thread calls this.
 __device__ inline void wait_until_at_least(const unsigned* counter, unsigned minimum) {
   unsigned now;
   do {
@@ -17,9 +17,9 @@ __device__ inline void wait_until_at_least(const unsigned* counter, unsigned min
   } while (now < minimum);
 }
 
-/// Barrier of all threads of all blocks, which must be resident at the same time. Their previous
-/// stores are then visible. `arrived` starts at zero; each barrier adds gridDim.x to it, in total
-/// at most 2^32 - 1.
+/// Barrier of all threads of all blocks, which must be resident at the same time. Earlier stores
+/// are visible after it. `arrived` starts at 0. Each barrier adds gridDim.x; the total must be at
+/// most 2^32 - 1.
 __device__ inline void sync_grid(unsigned* arrived) {
   __syncthreads();
   if (threadIdx.x == 0) {

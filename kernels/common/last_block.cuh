@@ -1,13 +1,13 @@
-// Detection of the block that finishes last and can read the results of all others.
+// Detection of the last block to finish, which can read the results of all other blocks.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// Returns true in the last of `blocks` blocks that call this. All threads of each block call it
-/// once. Stores that thread 0 of each block made before are visible to the last block. `finished`
-/// starts at 0. A block needs a barrier between two calls.
+/// Returns true in the last of `blocks` blocks that call this. All threads of a block call it.
+/// Stores that thread 0 of each block made before the call are visible to the last block.
+/// `finished` starts at 0. A block needs a barrier between two calls.
 __device__ inline bool is_last_of(unsigned blocks, unsigned* finished) {
   __shared__ bool is_last;
   if (threadIdx.x == 0) {

@@ -13,7 +13,7 @@ namespace gpuexp {
 inline constexpr int kWarp = 32;            // threads; warpSize is not a compile-time constant
 inline constexpr unsigned kAllLanes = ~0u;  // mask of all lanes of a warp
 
-/// `blocks` blocks of `threads` threads each, along x.
+/// Grid of `blocks` blocks of `threads` threads, along x.
 inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
   Shape s;
   s.block.x = threads;
@@ -21,7 +21,7 @@ inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
   return s;
 }
 
-/// Blocks in up to three dimensions; each covers a tile of the outputs.
+/// Grid in up to three dimensions. Each block covers a tile of the outputs.
 inline Shape shape_of_blocks(const Extent& blocks, const Extent& block, const Extent& tile,
                              std::int64_t dynamic_shared_bytes = 0) {
   Shape s;
@@ -32,14 +32,14 @@ inline Shape shape_of_blocks(const Extent& blocks, const Extent& block, const Ex
   return s;
 }
 
-/// Blocks that cover n outputs, with `tile` consecutive ones for each block.
+/// Grid that covers n outputs. Each block covers `tile` consecutive outputs.
 inline Shape shape_of_tiles(std::int64_t n, std::int64_t tile, std::int64_t threads) {
   Shape s = shape_of_blocks(ceil_div(n, tile), threads);
   s.tile.x = tile;
   return s;
 }
 
-/// Blocks that cover outputs in up to three dimensions, with a tile for each block.
+/// Grid that covers outputs in up to three dimensions. Each block covers a tile.
 inline Shape shape_of_tiles(const Extent& outputs, const Extent& tile, const Extent& block,
                             std::int64_t dynamic_shared_bytes = 0) {
   return shape_of_blocks(
@@ -51,7 +51,7 @@ inline Shape shape_of_tiles(const Extent& outputs, const Extent& tile, std::int6
   return shape_of_tiles(outputs, tile, Extent{threads, 1, 1}, dynamic_shared_bytes);
 }
 
-/// `blocks` blocks among which the outputs are divided evenly.
+/// Grid of `blocks` blocks, among which the outputs are divided evenly.
 inline Shape shape_of_shares(const Extent& blocks, const Extent& outputs, std::int64_t threads,
                              std::int64_t dynamic_shared_bytes = 0) {
   const auto share = [](std::int64_t all, std::int64_t parts) {
@@ -63,7 +63,7 @@ inline Shape shape_of_shares(const Extent& blocks, const Extent& outputs, std::i
       dynamic_shared_bytes);
 }
 
-/// Calls each(i) for this thread's items i < count in a grid-stride loop.
+/// Calls each(i) for this thread's items i < count, with the grid's stride.
 template <class Each>
 __device__ __forceinline__ void for_items_of_thread(std::int64_t count, Each each) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -72,8 +72,8 @@ __device__ __forceinline__ void for_items_of_thread(std::int64_t count, Each eac
     each(i);
 }
 
-/// Condition for expected changes: true for problems whose `amount`, a member or a function of the
-/// problem, is at least `minimum`.
+/// Condition for expected changes: whether `amount`, a member or a function of the problem, is at
+/// least `minimum`.
 template <class Amount>
 constexpr auto at_least(Amount amount, std::int64_t minimum) {
   return [of = detail::function_of_problem(amount), minimum](const auto& problem) {
@@ -81,7 +81,7 @@ constexpr auto at_least(Amount amount, std::int64_t minimum) {
   };
 }
 
-/// Function for `unsupported`: returns `reason` for problems for which `holds` is false.
+/// Function for `unsupported`: returns `reason` if holds(problem) is false.
 template <class Holds>
 auto needs(Holds holds, std::string reason) {
   return [=](const auto& problem, const DeviceSpec&) -> std::optional<std::string> {

@@ -1,6 +1,6 @@
-// Elementwise operations after a matrix product in a transformer layer: bias per column, GELU,
-// dropout and addition of the residual. Kernels choose some or all of them, for bf16 elements in
-// memory or for sums in registers.
+// Element-wise operations after a matrix product in a transformer layer: bias per column, GELU,
+// dropout, and addition of the residual. Kernels select a subset of these operations, for bf16
+// elements in memory or for sums in registers.
 #pragma once
 
 #include "kernels/common/gelu.cuh"
@@ -12,8 +12,8 @@ namespace gpuexp::layer_tail {
 
 using T = __nv_bfloat16;  // type of all arrays; intermediate values are fp32
 
-/// An element is dropped if its random word is below `threshold`. The other elements are multiplied
-/// by `scale`, which preserves the mean.
+/// Operands of the operations. Dropout sets an element to 0 if its random word is below
+/// `threshold`, and multiplies the other elements by `scale`, which preserves the mean.
 struct Tail {
   const T* bias;
   const T* residual;
@@ -27,7 +27,7 @@ enum class Part { bias, gelu, dropout, residual };
 template <Part part, Part... parts>
 constexpr bool kContains = ((parts == part) || ...);
 
-constexpr int kWidth = 8;  // elements that a lane moves at a time, 16 bytes
+constexpr int kWidth = 8;  // elements per access of a lane: 16 bytes
 using Eight = Pack<T, kWidth>;
 
 template <Part... parts>
@@ -45,7 +45,7 @@ __device__ inline float factor(const Tail& x, std::uint32_t word) {
   return word < x.threshold ? 0.0f : x.scale;
 }
 
-/// Applies the parts to element i, whose value before them is `v`.
+/// Applies the operations to the value `v` of element i.
 template <Part... parts>
 __device__ T one(const Tail& x, float v, unsigned i) {
   float bias = 0.0f, f = 0.0f, residual = 0.0f;
@@ -55,7 +55,7 @@ __device__ T one(const Tail& x, float v, unsigned i) {
   return from_float<T>(result<parts...>(v, bias, f, residual));
 }
 
-// Biases of eight neighbouring elements, which may span several rows.
+// Biases of eight neighbouring elements, which may be in several rows.
 __device__ inline Eight eight_biases(const Tail& x, unsigned column) {
   if (x.n % kWidth == 0) return load_pack<kWidth>(x.bias + column);
   Eight biases;
@@ -69,8 +69,8 @@ __device__ inline Eight eight_biases(const Tail& x, unsigned column) {
   return biases;
 }
 
-/// Applies the parts to the eight elements that start at `first`, whose values before them are `v`.
-/// `first` is a multiple of eight, so dropout needs two calls of Philox.
+/// Applies the operations to the values `v` of eight elements from `first` on. `first` is a
+/// multiple of eight, so dropout needs two calls of Philox.
 template <Part... parts>
 __device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,
                        const Eight& residuals) {

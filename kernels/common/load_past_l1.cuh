@@ -1,5 +1,5 @@
-// Loads that bypass L1. They are volatile, because otherwise the compiler could load once for
-// several passes over the same array.
+// Loads that bypass L1. They are volatile, so that the compiler repeats them in each pass over an
+// array.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Mean of numbers and the sum of their squared deviations from it (M2), updated one number at a
-// time or merged from two parts.
+// Count, mean and sum of squared deviations from the mean (M2) of numbers: update by one number,
+// and merge of two sets.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ struct Moments {
   float m2 = 0.0f;
 };
 
-/// Moments of two parts together (Chan, Golub and LeVeque 1983).
+/// Moments of the union of two sets (Chan, Golub and LeVeque 1983).
 __device__ __forceinline__ Moments merged(const Moments& a, const Moments& b) {
   const float count = a.count + b.count;
   if (b.count == 0.0f) return a;
@@ -30,7 +30,7 @@ __device__ __forceinline__ void add_value(Moments& m, float value) {
   m.m2 += deviation * (value - m.mean);
 }
 
-/// Returns the moments of the lane whose number differs in the bits of `other`.
+/// Moments of the lane whose index is this lane's index xor `other`.
 __device__ __forceinline__ Moments shuffle_xor(const Moments& m, int other) {
   return {__shfl_xor_sync(~0u, m.count, other), __shfl_xor_sync(~0u, m.mean, other),
           __shfl_xor_sync(~0u, m.m2, other)};

@@ -1,5 +1,5 @@
-// Sums of n numbers: the problem that families of sums share, with its inputs, reference and error
-// bound, and the part of an array that a thread of a persistent grid sums.
+// Sums of n numbers: problem, inputs, reference and error bound of the families about sums, and
+// the share of a thread in a persistent grid.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ constexpr int kVectorBytes = 16;
 template <class T>
 constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
 
-/// Sums the vector's elements in pairs.
+/// Sum of the elements of a vector.
 template <class T>
 __device__ __forceinline__ float sum_of(const Pack<T, kWidth<T>>& vector) {
   float sum = 0.0f;
@@ -63,8 +63,8 @@ struct PlainLoad {
   }
 };
 
-/// Sums kLoads vectors with a stride of `step` elements. The thread issues all loads before it adds
-/// the first vector.
+/// Sums kLoads vectors with a stride of `step` elements. The thread issues all loads before the
+/// first addition.
 template <int kLoads, class T, class Load = PlainLoad>
 __device__ __forceinline__ float sum_vectors(const T* from, std::int64_t step, Load load = {}) {
   Pack<T, kWidth<T>> vectors[kLoads];
@@ -78,8 +78,8 @@ __device__ __forceinline__ float sum_vectors(const T* from, std::int64_t step, L
   return sum;
 }
 
-/// This thread's part of the sum of x, in strides of the grid: kLoads vectors at a time, then
-/// single vectors, then elements.
+/// Sum of the elements that this thread loads: kLoads vectors at a time with the grid's stride,
+/// then single vectors, then at most one element.
 template <int kLoads, class T>
 __device__ __forceinline__ float sum_thread_part(const Terms<T>& x) {
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -108,13 +108,13 @@ inline std::int64_t bytes_of(const Problem& p) {
   return p.n * static_cast<std::int64_t>(size_of(p.dtype));
 }
 
-/// Number of persistent blocks: `per_sm` per SM, or fewer if some threads would not have a vector.
+/// Number of persistent blocks: `per_sm` per SM, or fewer if some threads would have no vector.
 inline std::int64_t resident_blocks(const Problem& p, const DeviceSpec& device, int per_sm) {
   return std::min(std::int64_t{device.sm_count} * per_sm,
                   ceil_div(bytes_of(p), kBlock * kVectorBytes));
 }
 
-/// Loads that each thread has in flight.
+/// Loads that each thread keeps in flight.
 struct Loads {
   int count;
   bool are_vectors;
@@ -142,7 +142,7 @@ double always(const Problem&) {
 template <class T>
 using Kernel = void (*)(Terms<T>, float*);
 
-/// Kernels that sum elements of each type; the fp32 kernel also sums partial sums.
+/// Kernels that sum elements of one type. of_floats also sums partial sums.
 struct Kernels {
   Kernel<float> of_floats;
   Kernel<__nv_bfloat16> of_bfloats;
@@ -154,7 +154,8 @@ inline Steps launch_sum(const Kernels& kernels, const Shape& s, const Problem& p
                                    : launch(kernels.of_floats, s, terms<float>(p, d), to);
 }
 
-/// Persistent blocks store partial sums in the workspace, and one more block sums them.
+/// Persistent blocks store partial sums to the workspace, and a second kernel of one block sums
+/// them.
 inline Variant two_kernel_variant(Variant v, Kernels kernels, int per_sm) {
   v.workspace_bytes = [per_sm](const Problem& p, const DeviceSpec& device) {
     return resident_blocks(p, device, per_sm) * std::int64_t{sizeof(float)};
@@ -205,7 +206,7 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- the plain reference
 
-/// fp64 sum of x; its magnitude is the root of the sum of squares.
+/// fp64 sum of x, with the root of the sum of squares as magnitude.
 template <class T>
 struct ExactSum {
   struct Common {
@@ -240,14 +241,14 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
 
 // ---- declarations of families
 
-/// Upper bound on the number of additions that a term passes through, d in the derivation below.
+/// Bound on the average number of additions that a term passes through: d in the derivation
+/// below.
 inline double depth(const Problem& p) {
   constexpr double kBlockElements = 1 << 14;
   constexpr double kTreeLevels = 64;
   return std::ceil(static_cast<double>(p.n) / kBlockElements) + kTreeLevels;
 }
 
-// See tolerance_derivation below.
 inline Tolerance tolerance(const Problem& p) {
   if (p.numbers == Numbers::whole) return {0.0, 0.0};
   const double lambda = std::sqrt(2 * (32 + std::log(2.0)));

@@ -1,12 +1,12 @@
-// Block sums of floats in a fixed order: results are bitwise-identical from launch to launch.
+// Block sums of floats in a fixed order, so that results are bitwise identical in all launches.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace gpuexp {
 
-/// Sums one value per thread of a block of kThreads threads; only thread 0 has the result. A block
-/// needs a barrier between two calls.
+/// Sum over a block of kThreads threads; only thread 0 gets it. A block needs a barrier between
+/// two calls.
 template <int kThreads>
 __device__ float ordered_block_sum(float sum) {
   constexpr int kLanes = 32;

@@ -6,7 +6,6 @@
 namespace gpuexp {
 
 namespace detail {
-/// Contiguous elements that a thread loads at once.
 template <class T, int kCount>
 struct alignas(16) Neighbours {
   T x[kCount];
@@ -14,8 +13,8 @@ struct alignas(16) Neighbours {
 }  // namespace detail
 
 /// Calls f(a[i], b[i]) for i < count, in order. If each thread reads its own row, loads of single
-/// elements fetch one sector each. On the device, aligned rows are therefore loaded eight elements
-/// at a time.
+/// elements fetch one sector each. Therefore the device loads aligned rows eight elements at a
+/// time.
 template <class A, class B, class Function>
 __host__ __device__ void for_pairs(const A* a, const B* b, std::int64_t count, const Function& f) {
   std::int64_t i = 0;

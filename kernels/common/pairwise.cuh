@@ -1,4 +1,4 @@
-// Elementwise product or sum of two arrays: the minimum work of a kernel with two operands.
+// Element-wise product or sum of two arrays: the minimum work of a kernel with two operands.
 #pragma once
 
 #include "kernels/common/float_vector.cuh"
@@ -16,8 +16,8 @@ struct Plus {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-/// All three arrays are aligned to 16 bytes; elements past the last whole 16 bytes are processed
-/// one by one.
+/// Arrays are aligned to 16 bytes. Elements past the last whole 16 bytes are processed one by
+/// one.
 template <class Function, class T>
 __global__ void __launch_bounds__(kPairwiseBlock)
     pairwise_kernel(const T* a, const T* b, T* out, std::int64_t n) {
@@ -47,7 +47,6 @@ Steps pairwise(const T* a, const T* b, T* out, std::int64_t n) {
   return launch(pairwise_kernel<Function, T>, s, a, b, out, n);
 }
 
-/// Reference of elementwise products.
 template <class T>
 struct ExactProduct {
   const T* a;

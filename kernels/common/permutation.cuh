@@ -1,13 +1,14 @@
-// A random permutation of n elements, without a sort or a table.
+// A random permutation of n elements that needs no sort and no table.
 #pragma once
 
 #include "kernels/common/random.cuh"
 
 namespace gpuexp {
 
-/// A random permutation of [0, n), computed per element. A Feistel network permutes the smallest
-/// power of four that is at least n. Results outside [0, n) pass through it again until they are
-/// inside (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
+/// A random permutation of [0, n), computed for each element. A Feistel network permutes the
+/// range up to the smallest power of four that is at least n. It is applied again to results
+/// outside [0, n) until they are inside (cycle walking; Black and Rogaway, "Ciphers with
+/// Arbitrary Finite Domains", CT-RSA 2002).
 struct Permutation {
   std::uint64_t seed;
   std::int64_t n;
@@ -37,8 +38,8 @@ struct Permutation {
 
   __host__ __device__ std::uint64_t mask() const { return (std::uint64_t{1} << half_bits) - 1; }
 
-  // Each round mixes one half into the other and swaps them. A round can be inverted, so no two
-  // inputs have the same output.
+  // A round mixes one half of the bits into the other half and swaps them. It can be inverted, so
+  // no two inputs have the same output.
   __host__ __device__ std::uint64_t permuted(std::uint64_t x) const {
     std::uint64_t left = x >> half_bits;
     std::uint64_t right = x & mask();

@@ -1,7 +1,7 @@
-// Philox 4x32-10: random bits that depend only on a key and a counter (Salmon, Moraes, Dror, Shaw,
-// "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011). Deep-learning frameworks draw dropout
-// masks this way. The generator has no state: any thread computes the numbers of its elements, and
-// a later kernel recomputes them. C++17, host and device.
+// Philox 4x32-10: random bits that depend only on a key and a counter (Salmon, Moraes, Dror,
+// Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011), as deep-learning frameworks use
+// for dropout. The generator has no state, so any thread can compute the numbers of its elements,
+// and a later kernel can recompute them. C++17, host and device.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,6 @@ GPUEXP_HOST_DEVICE inline PhiloxProduct philox_product(std::uint32_t a, std::uin
 }
 }  // namespace detail
 
-/// Returns four 32-bit random words.
 GPUEXP_HOST_DEVICE inline PhiloxWords philox4x32_10(PhiloxWords counter, PhiloxKey key) {
   constexpr int kRounds = 10;
 #ifdef __CUDA_ARCH__
@@ -45,15 +44,14 @@ GPUEXP_HOST_DEVICE inline PhiloxWords philox4x32_10(PhiloxWords counter, PhiloxK
   return counter;
 }
 
-/// Returns the random words of elements 4·group to 4·group + 3 of the seed's sequence.
+/// Random words of elements 4·group to 4·group + 3 of the seed's sequence.
 GPUEXP_HOST_DEVICE inline PhiloxWords philox_words(std::uint64_t seed, std::uint64_t group) {
   return philox4x32_10(
       {{static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(group >> 32), 0u, 0u}},
       {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}});
 }
 
-/// Returns the random word of element i. Selecting it without an index keeps the words in
-/// registers.
+/// Random word of element i. The selection without an array index keeps the words in registers.
 GPUEXP_HOST_DEVICE inline std::uint32_t philox_word(std::uint64_t seed, std::uint64_t i) {
   const PhiloxWords w = philox_words(seed, i / 4);
   const std::uint32_t low = i % 2 == 0 ? w.word[0] : w.word[1];

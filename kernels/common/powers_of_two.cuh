@@ -1,4 +1,4 @@
-// Functions for parameters that are powers of two.
+// Functions for powers of two.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Prefix sums in fp64 for references: each thread sums a part, and one thread sums over the parts.
+// Prefix sums in fp64 for references: within parts of 4096 elements, over the parts, then of all
+// elements.
 #pragma once
 
 #include "kernels/common/reference.cuh"
@@ -31,13 +32,12 @@ inline __global__ void prefix_of_all_kernel(double* to, std::int64_t count) {
 
 }  // namespace detail
 
-/// to[i] = f(0) + … + f(i) for i < count. f is a functor as for evaluate_reference(), of which only
-/// the value is used.
+/// Sets to[i] = f(0) + … + f(i) for i < count. f is a functor as for evaluate_reference(); only
+/// its value is used.
 template <class Function>
 Steps prefix_reference(double* to, std::int64_t count, Function f) {
   constexpr std::int64_t kMaxBlocks = 1 << 16;
   const std::int64_t parts = ceil_div(count, detail::kPrefixPart);
-  // On the host, the first step computes all sums.
   const HostLoop on_host{1, [=](std::int64_t, std::int64_t) {
                            double sum = 0;
                            for (std::int64_t i = 0; i < count; ++i)

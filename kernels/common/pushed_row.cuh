@@ -1,10 +1,11 @@
-// A row of a matrix that the blocks of a cluster share. Each block pushes its partial result to the
-// shared memory of the others.
+// A row of a matrix that the blocks of a cluster share. Each block stores its partial result to
+// the shared memory of all blocks.
 //
-// ClusterRow (row_group.cuh) reads the partial results of the other blocks after a barrier of the
-// cluster. ptxas turns this barrier into a fence that waits until all global stores of the thread
-// have completed. Blocks of a ClusterRow also cannot exit before the others have read. A pushed
-// store signals its arrival at an mbarrier of the destination, so a thread waits only for the
+// ClusterRow (row_group.cuh) reads the other blocks' partial results after a cluster barrier.
+// ptxas compiles this barrier to a fence that waits for all global stores of the thread. Blocks
+// of a ClusterRow also cannot exit before the other blocks have read. A pushed store signals its
+// arrival at an mbarrier of the destination, so a thread waits only for the results that it
+// needs.
 // results that it needs.
 #pragma once
 
@@ -13,8 +14,8 @@
 
 namespace gpuexp {
 
-/// Slots 0 and 1 are used alternately, any number of times. Blocks call sync_row_group() before the
-/// first use.
+/// Calls of all_reduce() must alternate between slots 0 and 1. Blocks must call sync_row_group()
+/// before the first call.
 struct PushedRow : ClusterRow {
   static constexpr int kSlots = 2;
   mutable unsigned parities = 0;  ///< phase parities of the slots' barriers, one bit each
@@ -24,9 +25,9 @@ struct PushedRow : ClusterRow {
     __syncwarp();
     arrive_in_cluster();
   }
-  /// Combines `v` over all threads of all blocks and returns the result to each thread. No block
-  /// can overwrite a slot too early: it pushes to a slot again only after all others have pushed to
-  /// the other slot, which they do after reading this one.
+  /// Reduces `v` over all threads of all blocks, and returns the result to each thread. A block
+  /// stores to a slot again only after all blocks have stored to the other slot, which they do
+  /// after they have read this slot. No block can therefore overwrite a slot too early.
   template <int kSlot, class T, class Operation>
   __device__ T all_reduce(T v, Operation operation) const {
     static_assert(kSlot < kSlots && sizeof(T) % sizeof(unsigned) == 0, "words are pushed");
@@ -58,7 +59,7 @@ struct PushedRow : ClusterRow {
   }
 };
 
-/// Waits until all blocks that share a row have started. Loads can be issued before.
+/// Waits until all blocks that share a row have started. Loads can be issued before this call.
 __device__ inline void sync_row_group(const BlockRow&) {}
 __device__ inline void sync_row_group(const PushedRow&) {
   wait_for_cluster();

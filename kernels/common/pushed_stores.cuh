@@ -1,5 +1,5 @@
-// Stores to another block's shared memory that signal their arrival at an mbarrier of that block,
-// as bulk copies do: st.async.
+// st.async: stores to another block's shared memory that signal their arrival at an mbarrier of
+// that block.
 #pragma once
 
 #include "kernels/common/bulk_copy.cuh"
@@ -7,9 +7,9 @@
 
 namespace gpuexp {
 
-/// A barrier of all threads of the cluster, split into arrival and wait. It does not wait for
-/// earlier stores. After it, all blocks can use the mbarriers that were initialized before
-/// (init_barriers).
+/// First half of a barrier of all threads of the cluster; wait_for_cluster() is the second half.
+/// The barrier does not wait for earlier stores. After it, all blocks can use mbarriers that were
+/// initialized before it (init_barriers).
 __device__ inline void arrive_in_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -25,8 +25,8 @@ __device__ inline void wait_for_cluster() {
 #endif
 }
 
-/// If `pushes`, stores a word to another block's shared memory and signals its bytes at an mbarrier
-/// of that block. `to` and `barrier` are addresses from map_shared_rank.
+/// If `pushes`, stores a word to another block's shared memory, and signals 4 bytes at an
+/// mbarrier of that block. `to` and `barrier` are addresses from map_shared_rank().
 __device__ inline void push_word(bool pushes, unsigned to, unsigned word, unsigned barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
@@ -42,7 +42,7 @@ __device__ inline void push_word(bool pushes, unsigned to, unsigned word, unsign
 #endif
 }
 
-/// Stores 16 bytes in the same way; `to` is a multiple of 16.
+/// Like push_word() for 16 bytes; `to` is a multiple of 16.
 __device__ inline void push_words(unsigned to, const float (&words)[4], unsigned barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(

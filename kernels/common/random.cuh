@@ -1,5 +1,5 @@
-// Counter-based random inputs: element i of a buffer depends only on (seed, i), so host and device
-// can compute any element in any order.
+// Counter-based random inputs: element i of a buffer depends only on (seed, i), so host and
+// device can compute the elements in any order.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ __host__ __device__ inline float random_signed(std::uint64_t seed, std::uint64_t
   return 2.0f * random_unit(seed, i) - 1.0f;
 }
 
-/// Seed of the n-th buffer of a problem, independent of the other buffers' seeds.
+/// Seed of the n-th buffer of a problem, statistically independent of the other buffers' seeds.
 __host__ __device__ inline std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t n) {
   return random_bits(seed ^ 0xD1B54A32D192ED03ull, n);
 }
@@ -32,8 +32,8 @@ __global__ void fill_kernel(T* out, std::int64_t count, Function f) {
 }
 }  // namespace detail
 
-/// Sets out[i] = f(i) for i < count. f is a __device__ functor that depends only on i and whose
-/// results the host cannot reproduce bit by bit.
+/// Sets out[i] = f(i) for i < count. f is a __device__ functor that depends only on i, for
+/// results that the host cannot reproduce bitwise.
 template <class T, class Function>
 Steps fill_on_device(T* out, std::int64_t count, Function f) {
   return with_host_loop(
@@ -41,9 +41,9 @@ Steps fill_on_device(T* out, std::int64_t count, Function f) {
       {count, {}, out, sizeof(T)});
 }
 
-/// Sets out[i] = f(i) for i < count. f is a __host__ __device__ functor that returns
-/// bitwise-identical results on both, so elements can be computed on demand. f may read buffers
-/// through pointer members, but only buffers that neither change later nor belong to a reset.
+/// Sets out[i] = f(i) for i < count. f is a __host__ __device__ functor with bitwise-identical
+/// results on host and device, so that elements can be computed on demand. Buffers that f reads
+/// must not change later, and `reset` must not restore them.
 template <class T, class Function>
 Steps fill(T* out, std::int64_t count, Function f) {
   return with_host_loop(fill_on_device(out, count, f),
@@ -72,7 +72,7 @@ Steps fill_uniform(T* out, std::int64_t count, std::uint64_t seed, float scale =
   return fill(out, count, Uniform<T>{seed, scale, centre});
 }
 
-/// Random bits, as an unsigned integer of any width.
+/// Random bits of an unsigned integer type.
 template <class Word>
 struct RandomBits {
   std::uint64_t seed;
@@ -98,8 +98,8 @@ struct PaddedUniform {
   }
 };
 
-/// Fills a row-major matrix of `count` stored elements with leading dimension ld. Elements inside
-/// rows × columns are uniform in [-1, 1); the padding is zero.
+/// Fills a row-major matrix with leading dimension ld and `count` elements including padding.
+/// Elements inside rows × columns are uniform in [-1, 1); the padding is zero.
 template <class T>
 Steps fill_uniform_padded(T* out, std::int64_t count, std::int64_t rows, std::int64_t columns,
                           std::int64_t ld, std::uint64_t seed) {

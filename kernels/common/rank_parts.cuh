@@ -1,4 +1,4 @@
-// bf16 matrices that several GPUs share: the part of each rank, and moves of parts between ranks.
+// bf16 matrices that several GPUs share: the part of each rank, and copies between ranks.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,11 @@ struct Range {
   std::int64_t size() const { return end - first; }
 };
 
-/// Parts start at multiples of this many bf16 elements: 16 bytes.
+/// Parts start at multiples of 8 bf16 elements: 16 bytes.
 constexpr std::int64_t kPartUnit = 8;
 
-/// Part i of `parts`. Sizes differ by at most one unit; the last part also contains the remainder.
+/// Range of part i of `parts`. Sizes differ by at most one unit, plus the remainder in the last
+/// part.
 inline Range even_part(std::int64_t extent, int parts, int i) {
   const auto begin = [&](int of) {
     return of == parts ? extent : extent / kPartUnit * of / parts * kPartUnit;
@@ -28,7 +29,7 @@ inline Range even_part(std::int64_t extent, int parts, int i) {
   return {begin(i), begin(i + 1)};
 }
 
-/// A phase that moves `link_bytes` in each direction between the memories of GPUs.
+/// A phase that transfers `link_bytes` bytes between GPUs, in each direction.
 inline Phase link_phase(const char* what, LinkUse by, double link_bytes) {
   Phase phase;
   phase.what = what;
@@ -48,15 +49,15 @@ inline Phase waiting_phase(const char* what, int signals, int memory_loads) {
   return phase;
 }
 
-/// Sets the kernel and grid of a phase to those of the step, so that the model computes the phase's
-/// time from the kernel's code. It does not use the step's arguments.
+/// Sets the phase's kernel and grid to those of the step, so that the model computes the phase's
+/// time from the kernel's machine code.
 inline void name_kernel(Phase& phase, const Steps& step) {
   const Shape& shape = std::get<KernelStep>(step.all().front().action).shape;
   phase.kernel = shape.kernel;
   phase.grid = shape.grid;
 }
 
-/// The maximum of plot(r) over all r in [0, ranks).
+/// The maximum of plot(r) over ranks r.
 template <class Figure>
 std::int64_t max_of_ranks(int ranks, Figure plot) {
   std::int64_t largest = 0;
@@ -65,7 +66,7 @@ std::int64_t max_of_ranks(int ranks, Figure plot) {
   return largest;
 }
 
-/// The other ranks, starting with the next one, so that the ranks never all send to the same rank.
+/// The other ranks, from the next one on, so that not all ranks send to the same rank at once.
 inline std::vector<int> peers_from(int rank, int ranks) {
   std::vector<int> peers;
   for (int i = 1; i < ranks; ++i)
@@ -73,7 +74,7 @@ inline std::vector<int> peers_from(int rank, int ranks) {
   return peers;
 }
 
-/// Initial value of the elements of a result. Elements that a variant does not write keep it.
+/// Initial value of result elements, which detects elements that a variant does not write.
 constexpr float kUntouched = 1.5f;
 template <class T>
 struct Untouched {
@@ -91,7 +92,7 @@ struct Move {
   bool is_whole() const { return columns == pitch; }  ///< no gaps between rows
 };
 
-/// Copies by a copy engine, one destination after another.
+/// Copies of a copy engine, one destination after another.
 template <class T>
 Steps copied(const Move<T>& move) {
   constexpr std::int64_t kBytes = sizeof(T);
@@ -108,7 +109,7 @@ Steps copied(const Move<T>& move) {
   return steps;
 }
 
-/// Appends steps that run in `stream` after the step `after` has finished.
+/// Appends steps in `stream` that start after the step `after` has finished.
 inline void append(Steps& steps, Steps more, int stream, std::size_t after) {
   for (Step& step : more.all()) {
     step.stream = stream;

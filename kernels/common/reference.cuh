@@ -6,8 +6,8 @@
 
 namespace gpuexp {
 
-/// The exact value of one output element, and the magnitude by which its relative tolerance is
-/// multiplied.
+/// The exact value of an output element, and the magnitude that is multiplied by the relative
+/// tolerance.
 struct ReferenceElement {
   double value;
   double magnitude;
@@ -25,9 +25,9 @@ __global__ void reference_kernel(ReferenceView out, std::int64_t count, Function
 }
 }  // namespace detail
 
-/// Sets out[i] = f(i) for every sampled i < count. f is a __host__ __device__ functor that returns
-/// ReferenceElement. `on_host(first, end)` computes elements first to end - 1 on the host. Returns
-/// no steps for an output that is not requested.
+/// Sets out[i] = f(i) for every sampled i < count, where f is a __host__ __device__ functor that
+/// returns ReferenceElement. on_host(first, end) computes elements first to end - 1. Returns no
+/// steps for an output that is not requested.
 template <class Function, class OnHost>
 Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function f, OnHost on_host) {
   if (!out) return Steps();
@@ -46,8 +46,8 @@ Steps evaluate_reference(const ReferenceView& out, std::int64_t count, Function 
   });
 }
 
-/// References of outputs with `count` elements each. f(o) returns the functor for output o; outputs
-/// are numbered in the order of their declaration.
+/// References of outputs with `count` elements each. f(o) returns the functor for output o, in
+/// the order of declaration.
 template <class FunctorOf>
 Steps evaluate_references(const std::vector<ReferenceView>& out, std::int64_t count, FunctorOf f) {
   Steps steps;
@@ -55,7 +55,7 @@ Steps evaluate_references(const std::vector<ReferenceView>& out, std::int64_t co
     steps += evaluate_reference(out[o], count, f(static_cast<int>(o)));
   return steps;
 }
-/// Evaluates the same references in loops on the host.
+/// evaluate_references() in host loops.
 template <class FunctorOf>
 void evaluate_references_on_host(const std::vector<ReferenceView>& out, std::int64_t count,
                                  FunctorOf f) {
@@ -68,9 +68,9 @@ void evaluate_references_on_host(const std::vector<ReferenceView>& out, std::int
   }
 }
 
-/// Sets the references of a family whose outputs have `count` elements each; `count` is a function
-/// or a member of the problem. functor(p, d, o) returns the functor for output o; outputs are
-/// numbered in the order of their declaration.
+/// Sets the references of a family whose outputs have `count` elements each; `count` is a
+/// function or a member of the problem. functor(p, d, o) returns the functor for output o, in the
+/// order of declaration.
 template <class Problem, class Data, class Count, class FunctorOf>
 void set_references(FamilyOf<Problem, Data>& f, Count count, FunctorOf functor) {
   f.reference = [count_of = detail::function_of_problem(count), functor](
@@ -79,7 +79,7 @@ void set_references(FamilyOf<Problem, Data>& f, Count count, FunctorOf functor) 
   };
 }
 
-/// The value and magnitude that one item adds to the output element at index `place`.
+/// Value and magnitude that one item adds to output element `place`.
 struct ReferenceTerm {
   std::int64_t place;
   double value;
@@ -103,8 +103,8 @@ __global__ void sum_reference_kernel(ReferenceView out, std::int64_t items, Func
 }
 }  // namespace detail
 
-/// The reference of an output whose `count` elements are sums of terms. Item i < items adds the
-/// term f(i); f is a __host__ __device__ functor that returns ReferenceTerm.
+/// The reference of an output whose `count` elements are sums of terms. Each item i < items adds
+/// the term f(i), where f is a __host__ __device__ functor that returns ReferenceTerm.
 template <class Function>
 Steps evaluate_sums(const ReferenceView& out, std::int64_t count, std::int64_t items, Function f) {
   if (!out) return Steps();
@@ -120,7 +120,7 @@ Steps evaluate_sums(const ReferenceView& out, std::int64_t count, std::int64_t i
                         {1, on_host});
 }
 
-/// The reference of a copy, whose tolerance is zero.
+/// Reference of a copy, for a tolerance of zero.
 template <class T>
 struct SameElement {
   const T* x;

@@ -5,7 +5,7 @@
 
 namespace gpuexp {
 
-/// Calls step() `steps` times, with kUnrolled calls per loop branch.
+/// Calls step() `steps` times, with kUnrolled calls per iteration.
 template <int kUnrolled, class Step>
 __device__ __forceinline__ void repeat(int steps, Step step) {
   int left = steps;

@@ -1,5 +1,5 @@
-// Rounding to a floating-point format, defined in exact arithmetic. References use this definition
-// to verify the conversion instructions.
+// Rounding to a floating-point format in exact arithmetic. References verify conversion
+// instructions with it.
 #pragma once
 
 #include <cmath>
@@ -19,8 +19,8 @@ inline constexpr FloatFormat kBf16{8, -126, 127};
 inline constexpr FloatFormat kFp32{24, -126, 127};
 inline constexpr FloatFormat kFp64{53, -1022, 1023};
 
-/// Returns `value` rounded to the format: to nearest even, with gradual underflow, and to infinity
-/// beyond the largest finite number.
+/// Rounds `value` to nearest even, with gradual underflow, and to infinity beyond the largest
+/// finite number.
 __host__ __device__ inline double round_to(FloatFormat format, double value) {
   if (value == 0.0 || !(fabs(value) <= 0x1.fffffffffffffp1023)) return value;
   int exponent = 0;

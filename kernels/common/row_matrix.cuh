@@ -1,5 +1,5 @@
-// Matrices in fp32 or bf16 that kernels of several families process row by row: the kernel
-// argument, inputs, launches and the reference of a copy.
+// fp32 or bf16 matrices that kernels process row by row: kernel argument, inputs, launches, and
+// the reference of a copy.
 #pragma once
 
 #include "kernels/common/family.cuh"
@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// An input matrix x and an output matrix y, both row-major without padding.
+/// Input matrix x and output matrix y, both row-major without padding.
 template <class T>
 struct RowMatrix {
   using Element = T;
@@ -19,8 +19,7 @@ struct RowMatrix {
   __host__ __device__ T* out(std::int64_t row) const { return y + row * columns; }
 };
 
-/// Calls `make` with a RowMatrix of the problem's type, and returns the result. `p` has rows,
-/// columns and dtype.
+/// Calls `make` with a RowMatrix of the problem's type. `p` has rows, columns and dtype.
 template <class Problem, class Make>
 auto with_row_matrix(const Problem& p, const void* x, void* y, Make make) {
   return of_float_type(p.dtype, [&](auto zero) {
@@ -39,15 +38,15 @@ std::int64_t covered(const RowMatrix<T>& m) {
   return covered_columns(m.columns, DataTypeOf<T>::value);
 }
 
-/// Launches `kernel` with one block per row. The arguments have exactly the types of the kernel's
-/// parameters, so that the compiler can deduce the arguments of a kernel template.
+/// Launches `kernel` with one block per row. The arguments must have exactly the types of the
+/// kernel's parameters, so that the compiler can deduce the arguments of a kernel template.
 template <class M, class... Arguments>
 Steps block_per_row(void (*kernel)(M, Arguments...), int threads, const M& m,
                     const Arguments&... arguments) {
   return launch(kernel, BlockRow::shape(m.rows, m.columns, threads), m, arguments...);
 }
 
-/// Fills `to` with values that are uniform in [-scale, scale), rounded to the problem's type.
+/// Fills `to` with uniform values in [-scale, scale), rounded to the problem's type.
 template <class Problem>
 Steps fill_scores(const Problem& p, void* to, double scale, std::uint64_t seed) {
   return with_row_matrix(p, nullptr, to, [&](auto m) {

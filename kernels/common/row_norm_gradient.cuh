@@ -1,11 +1,11 @@
-// Gradients of LayerNorm and RMSNorm: the launch that training steps use, and the reference.
+// Gradients of LayerNorm and RMSNorm: the kernels for training steps, and the reference.
 #pragma once
 
 #include "kernels/common/row_norm.cuh"
 
 namespace gpuexp {
 
-/// Arrays of LayerNorm's backward pass, which runs as the variant block_partials of
+/// Arrays of LayerNorm's backward pass, which uses the kernels of the variant block_partials of
 /// kernels/normalization_backward.cu. Rows have at most kMaxNormGradientColumns columns.
 template <class T>
 struct LayerNormGradient {
@@ -15,13 +15,13 @@ struct LayerNormGradient {
   const float* mean;
   const float* rstd;
   const T* residual;  ///< added to dx, unless null
-  T* dx;              ///< if null, the launch computes only the gradients of the weights
-  float* dweights;    ///< gradients of γ, followed by the gradients of β
+  T* dx;              ///< if null, only the gradients of the weights are computed
+  float* dweights;    ///< gradients of γ, followed by gradients of β
 };
-/// The maximum for fp32. 16-bit types would allow twice as many columns.
+/// The maximum for fp32; for 16-bit types, the kernels could process twice this number.
 inline constexpr std::int64_t kMaxNormGradientColumns = 4096;
 
-/// Workspace of layer_norm_gradient, in bytes.
+/// Size of layer_norm_gradient's workspace in bytes.
 std::int64_t norm_gradient_bytes(const NormProblem& p, const DeviceSpec& device);
 template <class T>
 Steps layer_norm_gradient(const NormProblem& p, const LayerNormGradient<T>& x,
@@ -29,8 +29,8 @@ Steps layer_norm_gradient(const NormProblem& p, const LayerNormGradient<T>& x,
 
 // ---- the reference
 
-/// Error bound of a gradient before it is stored, relative to the magnitudes that ExactNormGradient
-/// returns. kernels/normalization_backward.cu states the derivation in words.
+/// Error bound of a gradient before it is rounded to the stored type, relative to the magnitudes
+/// that ExactNormGradient returns. Derived in kernels/normalization_backward.cu.
 inline double norm_gradient_computed(std::int64_t columns) {
   return (static_cast<double>(row_additions(columns)) + 10) * kNormRoundoff;
 }
@@ -40,7 +40,7 @@ inline double norm_gradient_error(const NormProblem& p) {
   return computed + unit_roundoff(p.dtype) * (1 + computed);
 }
 
-/// Σ t and Σ t·x̂ of a row with t = γ·dy, and the sums of the absolute values.
+/// Σ t and Σ t·x̂ of a row, where t = γ·dy, and Σ |t| and Σ |t·x̂|.
 struct ExactMeans {
   double t;
   double product;
@@ -90,7 +90,7 @@ struct ExactNormGradient {
   }
 };
 
-/// Gradients of the weights, sums over the rows: those of γ, followed by those of β.
+/// Weight gradients, sums over the rows: gradients of γ, followed by gradients of β.
 template <class T>
 struct NormWeightSum {
   ExactNormGradient<T> of;

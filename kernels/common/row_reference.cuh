@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// max(x) and Σ e^(x - max) of a row, in fp64.
+/// max(x) and Σ e^(x - max) of a row.
 struct ExactMaxSum {
   double max;
   double sum;
@@ -20,7 +20,7 @@ struct ExactMaxSum {
     return {max, a.sum * exp(a.max - max) + b.sum * exp(b.max - max)};
   }
 };
-/// The maximum and sum over every step-th x[i] with first <= i < columns.
+/// Maximum and sum over every step-th x[i] with first <= i < columns.
 template <class T>
 __host__ __device__ ExactMaxSum exact_max_sum(const T* x, std::int64_t columns, std::int64_t first,
                                               std::int64_t step) {
@@ -32,14 +32,14 @@ __host__ __device__ ExactMaxSum exact_max_sum(const T* x, std::int64_t columns, 
   return found;
 }
 
-/// Returns e^x, or 0 for x below -700. Results below fp64's normal numbers differ between exp() on
-/// the device and exp() on the host.
+/// e^x, or 0 for x below -700, where exp() on the device and on the host return different
+/// results.
 __host__ __device__ inline double exact_power(double x) {
   constexpr double kMinExponent = -700;
   return x < kMinExponent ? 0.0 : exp(x);
 }
 
-/// The softmax of x, as Rows of evaluate_rows.
+/// Reference of the softmax of x, for evaluate_rows().
 template <class T>
 struct ExactSoftmax {
   using Common = ExactMaxSum;
@@ -55,7 +55,7 @@ struct ExactSoftmax {
   }
 };
 
-/// Operations of exp() in fp64: about twenty multiply-adds.
+/// Operations of one fp64 exp(): about twenty multiply-adds.
 constexpr double kExactExpOperations = 40;
 
 constexpr int kRowReferenceBlock = 512;
@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(kRowReferenceBlock)
   }
 }
 
-/// Evaluates elements on the host. Several threads may request pieces of the same row, so the
-/// object stores the common value of every row.
+/// Computes elements on the host, and caches the common value of every row, because several
+/// threads may request elements of the same row.
 template <class Rows>
 class RowLoop {
  public:
@@ -119,10 +119,10 @@ class RowLoop {
 };
 }  // namespace detail
 
-/// Evaluates the reference of `count` rows with rows.columns elements each. rows.common(row, first,
-/// step) returns the common value of every step-th element of the row, starting at `first`.
-/// Rows::Common::combined combines two such values. rows.element(row, column, common) returns an
-/// element. For the sum of an array, use one row with one element.
+/// Evaluates the reference of `count` rows with rows.columns elements each. rows.common(row,
+/// first, step) returns the common value of every step-th element of the row from `first` on,
+/// Rows::Common::combined merges two such values, and rows.element(row, column, common) returns
+/// an element. For the sum of an array, use one row with one element.
 template <class Rows>
 Steps evaluate_rows(const ReferenceView& out, std::int64_t count, const Rows& rows) {
   if (!out) return Steps();

@@ -1,5 +1,5 @@
-// Work of a variant, with bytes counted in 32-byte sectors, the unit in which L1, L2 and DRAM
-// exchange data.
+// Useful and transferred bytes of a variant. Transferred bytes are whole 32-byte sectors, the
+// unit of transfers between L1, L2 and DRAM.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,22 @@ namespace gpuexp {
 
 inline constexpr std::int64_t kSectorBytes = 32;
 
-/// Bytes of all sectors that contain at least one of the `count` elements first, first + stride, …
-/// of an array of T. The array must start at a sector boundary, as buffers do. Each sector counts
-/// once.
+/// Bytes of all sectors that contain at least one of the `count` elements first, first + stride,
+/// … of an array of T that starts at a sector boundary. Each sector counts once.
 template <class T>
 double sector_bytes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) {
   constexpr std::int64_t kPerSector = kSectorBytes / static_cast<std::int64_t>(sizeof(T));
   static_assert(kPerSector * sizeof(T) == kSectorBytes, "an element must not straddle sectors");
   if (count == 0) return 0.0;
-  // Strides shorter than a sector skip no sector between the first and the last element. With other
-  // strides, each element is in a sector of its own.
+  // With strides below a sector, the elements touch every sector from the first to the last. With
+  // other strides, each element is in a different sector.
   const std::int64_t last = first + (count - 1) * stride;
   const std::int64_t sectors =
       stride < kPerSector ? last / kPerSector - first / kPerSector + 1 : count;
   return static_cast<double>(sectors * kSectorBytes);
 }
 
-/// The work of reading `count` elements first, first + stride, … of an array of T once.
+/// The work of reading the `count` elements first, first + stride, … of an array of T once.
 template <class T>
 Work reads(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) {
   Work w;
@@ -34,7 +33,7 @@ Work reads(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) 
   w.moved_read = sector_bytes<T>(count, stride, first);
   return w;
 }
-/// The work of writing `count` elements first, first + stride, … of an array of T once.
+/// The work of writing the `count` elements first, first + stride, … of an array of T once.
 template <class T>
 Work writes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0) {
   Work w;
@@ -42,7 +41,7 @@ Work writes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0)
   w.moved_written = sector_bytes<T>(count, stride, first);
   return w;
 }
-/// The work of reading `read` bytes and writing `written` bytes, both in full sectors.
+/// The work of reading `read` bytes and writing `written` bytes, in whole sectors.
 inline Work moves_bytes(double read, double written) {
   Work w;
   w.bytes_read = w.moved_read = read;
@@ -55,7 +54,6 @@ inline Work computes(Pipe pipe, double operations) {
   return w;
 }
 
-/// The work of `a` and `b` together, on one device.
 inline Work operator+(Work a, const Work& b) {
   a.bytes_read += b.bytes_read;
   a.bytes_written += b.bytes_written;
@@ -75,7 +73,7 @@ inline Work operator*(double times, Work w) {
 }
 
 /// The work of reading `read` consecutive elements of type Read and writing `written` consecutive
-/// elements of type Written, once each, in arrays that start at a sector boundary.
+/// elements of type Written, once each, in arrays that start at sector boundaries.
 template <class Read, class Written = Read>
 Work streaming_work(std::int64_t read, std::int64_t written,
                     std::vector<Operations> operations = {}) {

@@ -1,5 +1,5 @@
-// Common parts of stencils in two and three dimensions: inputs of whole numbers, references, and
-// the copy that is their lower bound on time.
+// Common parts of stencils in two and three dimensions: integer inputs, references, and the copy
+// variant, their lower bound on time.
 #pragma once
 
 #include "kernels/common/copy_limit.cuh"
@@ -22,15 +22,15 @@ inline bool has_widest_access(std::int64_t nx) {
   return access_points(nx) * sizeof(float) == kWidestAccess;
 }
 
-/// The work of reading and writing `points` points once, with `operations` fp32 operations per
-/// point.
+/// The work of reading and writing `points` points once, with `operations` fp32 operations each.
 inline Work stencil_work(std::int64_t points, double operations) {
   Work w = streaming_work<float>(points, points);
   if (operations > 0) w.operations = {{Pipe::fp32, operations * static_cast<double>(points)}};
   return w;
 }
 
-/// Returns the variant `copy`, which copies d.in to d.copied. `extent_of(p)` is the extent of both.
+/// Returns the variant `copy`, which copies d.in to d.copied. extent_of(p) is the extent of both
+/// arrays.
 template <class Variant, class ExtentOf>
 Variant copy_of_points(ExtentOf extent_of) {
   Variant v("copy");
@@ -39,13 +39,14 @@ Variant copy_of_points(ExtentOf extent_of) {
   v.launch = [extent_of](const auto& p, const auto& d, const LaunchContext&) {
     const Extent extent = extent_of(p);
     constexpr std::int64_t kPerBlock = kCopyBlockBytes / sizeof(float);
-    return copy_limit(d.in, d.copied, extent.count() * sizeof(float),
-                      {kPerBlock, extent.y, extent.z});  // consecutive, regardless of rows
+    return copy_limit(
+        d.in, d.copied, extent.count() * sizeof(float),
+        {kPerBlock, extent.y, extent.z});  // a block copies consecutive points of any rows
   };
   return v;
 }
 
-/// Points are whole numbers from -kMaxPoint to kMaxPoint.
+/// Points are integers from -kMaxPoint to kMaxPoint.
 constexpr int kMaxPoint = 255;
 
 struct WholePoint {
@@ -58,7 +59,7 @@ struct WholePoint {
 
 /// Declares the arrays, metrics, figure, inputs and references of a stencil. Data has the points
 /// `in`, the sums `out` and the copy `copied`. Laplacian{p, d.in} is the reference functor of
-/// `out`. Points are whole numbers, so sums are exact.
+/// `out`. Points are integers, so sums are exact.
 template <class Laplacian, class Problem, class Data>
 void declare_stencil(FamilyOf<Problem, Data>& f, std::int64_t (*points)(const Problem&)) {
   f.input("in", &Data::in, points)

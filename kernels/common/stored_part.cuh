@@ -1,6 +1,5 @@
-// A thread's part of a row in registers, in the stored type. bf16 elements need half of the
-// registers that fp32 elements need (RowPart of row_registers.cuh); the thread converts them on
-// use.
+// A thread's elements of a row in registers, in the stored type. bf16 elements need half of the
+// registers that RowPart (row_registers.cuh) needs for fp32 copies. Threads convert them on use.
 #pragma once
 
 #include "kernels/common/row_registers.cuh"
@@ -20,8 +19,8 @@ struct StoredVector {
       elements[i] = element;
     memcpy(&word, elements, sizeof word);
   }
-  /// Makes the compiler assume that the elements have changed, so that it does not keep fp32 copies
-  /// of them in registers.
+  /// Makes the compiler assume that the elements have changed, so that it does not keep fp32
+  /// copies in registers.
   __device__ void make_opaque() {
     unsigned words[sizeof(Word) / sizeof(unsigned)];
     memcpy(words, &word, sizeof word);
@@ -49,13 +48,13 @@ struct StoredVector<T, 1> {
 };
 }  // namespace detail
 
-/// A thread's vectors of a row that begins and ends at a vector boundary. Vectors outside the row
+/// A thread's vectors of a row that starts and ends at vector boundaries. Vectors outside the row
 /// are zero.
 template <class T, int kWidth, int kVectors>
 struct StoredPart {
   detail::StoredVector<T, kWidth> vectors[kVectors];
 
-  /// Loads the vectors of the row that `place` assigns to this thread.
+  /// Loads this thread's vectors of the row, as assigned by `place`.
   __device__ void load(const RowPart<T, kWidth, kVectors, Edges::whole>& place, const T* row) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)

@@ -1,5 +1,5 @@
-// Sums over the elements of a result, for Variant::measured_metrics. The grid and the order of
-// additions do not depend on the device, so identical results give bitwise-identical sums.
+// Sums over the elements of a result, for Variant::measured_metrics. Grid and order of additions
+// are the same on all devices, so identical results give bitwise-identical sums.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ __global__ void tally_kernel(std::int64_t count, Function f, double* d_partials)
 
 }  // namespace detail
 
-/// Bytes of device memory that tally() needs for its partial sums.
+/// Size of tally()'s workspace in bytes.
 constexpr std::int64_t tally_bytes(int sums) {
   return static_cast<std::int64_t>(sizeof(double)) * detail::kTallyBlocks * sums;
 }
@@ -43,7 +43,7 @@ constexpr std::int64_t tally_bytes(int sums) {
 template <int kSums>
 using Totals = std::array<double, kSums>;
 
-/// Returns the total of each sum, given the partial sums of tally().
+/// Adds up the partial sums of tally().
 template <int kSums>
 Totals<kSums> totals(const void* partial_sums) {
   const double* const partials = static_cast<const double*>(partial_sums);
@@ -53,7 +53,7 @@ Totals<kSums> totals(const void* partial_sums) {
   return sums;
 }
 
-/// Calls f(i, sums) for every i < count. f adds the contribution of element i to each of kSums
+/// Calls f(i, sums) for every i < count, where f adds the contributions of element i to kSums
 /// sums. `workspace` has tally_bytes(kSums) bytes. `values` converts the totals to metric values.
 template <int kSums, class Function, class Values>
 Measurement tally(std::int64_t count, Function f, void* workspace, Values values) {

@@ -1,5 +1,5 @@
-// Matrices whose element type is a parameter of the problem, one of the types that tensor cores
-// multiply: storage, random inputs rounded to the type, and references of products.
+// Matrices whose element type is a parameter of the problem: storage, random inputs rounded to
+// the type, and references of products on tensor cores.
 #pragma once
 
 #include "kernels/common/gemm.cuh"
@@ -9,8 +9,8 @@
 
 namespace gpuexp {
 
-/// tf32: fp32 with 10 bits after the leading 1. Inputs are rounded to it, because tensor cores
-/// ignore the lower bits.
+/// tf32: fp32 with an 11-bit significand. Inputs are rounded to tf32, because tensor cores ignore
+/// the lower bits.
 inline constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
 
 /// Uniform<float>, rounded to T, or to tf32 if T is float.
@@ -27,8 +27,8 @@ struct RoundedUniform<float> {
   }
 };
 
-/// Fills `out` with the values of fill_uniform<float> with the same seed, rounded to bf16, fp16 or
-/// tf32.
+/// Fills `out` with the values of fill_uniform<float>() for the same seed, rounded to bf16, fp16
+/// or tf32.
 inline Steps fill_uniform_rounded(DataType type, void* out, std::int64_t count,
                                   std::uint64_t seed) {
   return with_stored_type(type, [&](auto element) {

@@ -1,4 +1,4 @@
-// Fetches from texture objects in linear memory, whose texels are 32-bit words.
+// Fetches from texture objects in linear memory with 32-bit texels.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace gpuexp {
 
 /// Like tex1Dfetch, but volatile: the compiler keeps the fetch between two reads of a clock, and
-/// repeats it in each pass over the same texels. The instruction requests only words that the code
-/// uses. Words that the texel does not have are undefined.
+/// repeats it in each pass over the same texels. Only words of the result that the code uses are
+/// requested. Words that the texel does not have are undefined.
 __device__ inline uint4 fetch_texel(cudaTextureObject_t texture, unsigned texel) {
   uint4 v;
   asm volatile("tex.1d.v4.u32.s32 {%0, %1, %2, %3}, [%4, {%5}];"
@@ -21,7 +21,7 @@ __device__ inline uint4 fetch_texel(cudaTextureObject_t texture, unsigned texel)
   return v;
 }
 
-/// The reason why a texture in linear memory cannot have `texels` texels, or nothing if it can.
+/// The reason why a texture in linear memory cannot have `texels` texels; nullopt if it can.
 inline std::optional<std::string> too_many_texels(std::int64_t texels) {
   constexpr std::int64_t kMaxTexels = std::int64_t{1} << 28;  // cudaDevAttrMaxTexture1DLinearWidth
   if (texels <= kMaxTexels) return std::nullopt;

@@ -1,5 +1,4 @@
-// Conversions between row-major matrices, which products use, and arrays of heads, which attention
-// uses.
+// Conversions between row-major matrices (for products) and arrays of heads (for attention).
 #pragma once
 
 #include "kernels/common/attention_steps.cuh"
@@ -12,9 +11,9 @@ using namespace training;
 
 inline constexpr int kHeadDim = attention::kFp32HeadDim;
 
-/// The layout of arrays of heads, which attention requires. A head has 64 elements of every row,
-/// and heads are stored one after another. Rows are ordered by sequence. Q, K and V have width / 64
-/// heads each, and are also stored one after another.
+/// Layout of arrays of heads, for attention. A head has 64 elements of every row, rows are
+/// ordered by sequence, and heads are contiguous. Q, K and V have width / 64 heads each, and are
+/// contiguous arrays.
 struct HeadPlaces {
   std::int64_t rows;
 
@@ -32,8 +31,8 @@ struct HeadPlaces {
 
 constexpr int kHeadBlock = 256;
 
-/// The epilogue of a product whose columns belong to heads: adds a bias, unless null, and stores
-/// the elements to an array of heads.
+/// The epilogue of a product whose columns belong to heads: adds a bias, unless it is null, and
+/// stores the elements to an array of heads.
 template <class T>
 struct HeadsEpilogue {
   const float* bias;
@@ -47,8 +46,7 @@ struct HeadsEpilogue {
   }
 };
 
-/// Applies the epilogue to rows in memory. A thread has neighbouring elements, which belong to one
-/// head.
+/// Applies the epilogue to rows in memory. A thread processes neighbouring elements of one head.
 template <class From, class T>
 __global__ void __launch_bounds__(kHeadBlock)
     split_heads_kernel(const From* rows, HeadsEpilogue<T> tail, std::int64_t n) {
@@ -61,7 +59,7 @@ __global__ void __launch_bounds__(kHeadBlock)
   tail(i, static_cast<int>(i % tail.columns), v);
 }
 
-/// Arrays of heads that are merged into one row-major matrix, side by side.
+/// Up to three arrays of heads that become side-by-side columns of one row-major matrix.
 template <class T>
 struct HeadArrays {
   const T* array[3];
@@ -84,7 +82,7 @@ __global__ void __launch_bounds__(kHeadBlock)
   *reinterpret_cast<uint4*>(rows + i) = *reinterpret_cast<const uint4*>(array + place);
 }
 
-/// The launch shape with one thread per 16 bytes of n elements.
+/// Launch shape with one thread per 16 bytes of n elements.
 template <class T>
 Shape head_elements(std::int64_t n) {
   return shape_of_tiles({n}, {kHeadBlock * 16 / std::int64_t{sizeof(T)}}, kHeadBlock);
@@ -93,8 +91,7 @@ template <class From, class T>
 Steps split_heads(const From* from, const HeadsEpilogue<T>& tail, std::int64_t n) {
   return launch(split_heads_kernel<From, T>, head_elements<T>(n), from, tail, n);
 }
-/// Applies the epilogue of a product to the fp32 sums that the library has stored
-/// (training::StepNetwork).
+/// Applies a product's epilogue to the fp32 sums that a library has stored.
 template <class T>
 Steps apply_epilogue(const Extents& x, const float* sums, const HeadsEpilogue<T>& tail) {
   return split_heads(sums, tail, static_cast<std::int64_t>(x.m) * x.n);

@@ -1,5 +1,5 @@
-// Element-wise operations after the products of a layer in training, in epilogues or in separate
-// kernels, and the loss.
+// Element-wise operations on the results of a layer's products, in epilogues or in separate
+// kernels, and the loss of a training step.
 #pragma once
 
 #include <algorithm>
@@ -45,9 +45,9 @@ __device__ void add_bias(float (&v)[kCount], const float* bias) {
   }
 }
 
-/// The epilogue of a layer's product. It adds a bias, multiplies by GELU's slope, adds a residual,
-/// stores the result, and stores GELU of the stored result, in this order. A null pointer omits its
-/// operation.
+/// The epilogue of a layer's product. In this order, it adds a bias, multiplies by GELU's slope,
+/// adds a residual, stores the result, and stores GELU of the rounded result. A null pointer
+/// omits its operation.
 template <class T>
 struct LayerEpilogue {
   const float* bias;
@@ -77,7 +77,7 @@ struct LayerEpilogue {
   }
 };
 
-/// The epilogue of a product that computes gradients of weights, which stay fp32. Unless `state` is
+/// The epilogue of a product that computes weight gradients, which are fp32. Unless `state` is
 /// null, it sets state->overflow if a gradient is not finite.
 struct GradientEpilogue {
   float* to;
@@ -101,22 +101,22 @@ struct GradientEpilogue {
 };
 
 /// A layer's three products (training_product.cuh), defined in
-/// kernels/training_step/layer_products.cu. `rows_aligned` is whether the rows of all matrices are
+/// kernels/training_step/layer_products.cu. `rows_aligned`: whether the rows of all matrices are
 /// multiples of 16 bytes.
 template <class T>
 struct LayerProducts {
   /// a·b
   static Steps forward(const Extents& x, const T* a, const T* b, const LayerEpilogue<T>& tail,
                        bool rows_aligned);
-  /// a·bᵀ: gradients of a layer's inputs
+  /// a·bᵀ: gradients of the layer's inputs
   static Steps input_gradients(const Extents& x, const T* a, const T* b,
                                const LayerEpilogue<T>& tail, bool rows_aligned);
-  /// aᵀ·b: gradients of its weights
+  /// aᵀ·b: gradients of the layer's weights
   static Steps of_weights(const Extents& x, const T* a, const T* b, const GradientEpilogue& tail,
                           bool rows_aligned);
 };
 
-/// Loads kCount elements as fp32, with several accesses if they exceed 16 bytes.
+/// Loads kCount elements as fp32, in accesses of at most 16 bytes.
 template <int kCount, class T>
 __device__ void load_parts(const T* from, float (&v)[kCount]) {
   constexpr int kMax = 16 / static_cast<int>(sizeof(T));
@@ -145,7 +145,7 @@ struct ApplyEpilogue {
   }
 };
 
-/// Passes over n elements of activations by separate kernels, defined in kernels/training_step.cu.
+/// Separate kernels over n elements of activations, defined in kernels/training_step.cu.
 template <class T>
 struct Passes {
   static Steps activate(const T* h, T* a, std::int64_t n);
@@ -156,14 +156,14 @@ struct Passes {
 
 // ---- the loss
 
-/// The loss is the mean of squares of y - target, and its gradient by y is multiplied by the loss
-/// scale. One kernel stores per-block partial sums. A second kernel sums them in one block, and
-/// also clears the overflow of the step.
+/// The loss is the mean of the squares of y - target; its gradient by y is multiplied by the loss
+/// scale. One kernel stores a partial sum per block. A second kernel of one block sums these, and
+/// clears the overflow flag of the step.
 inline constexpr int kLossBlock = 256;
 inline constexpr int kLossBlocks = 1024;
 
-/// Computes the loss of n elements through kLossBlocks partial sums. `covered` is the number of
-/// outputs in the launch shape of the last kernel. Defined in kernels/training_step.cu.
+/// Computes the loss of n elements, with kLossBlocks partial sums. `covered` is the number of
+/// outputs that the launch shape of the last kernel covers. Defined in kernels/training_step.cu.
 template <class T>
 Steps squared_error(const T* y, const float* target, T* dy, std::int64_t n, float* sums,
                     float* loss, State* state, std::int64_t covered);

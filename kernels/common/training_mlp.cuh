@@ -1,5 +1,5 @@
 // Training of a network of layers x + GELU(x·W1 + b1)·W2 + b2: the problem, its buffers, its
-// inputs, and the contents of buffers before a step or a phase of a step.
+// inputs, and the contents of the buffers before a launch of a step or of one phase.
 #pragma once
 
 #include "kernels/common/training_problem.cuh"
@@ -14,8 +14,8 @@ struct Problem : StepProblem {
   std::int64_t rows() const { return batch; }
 };
 
-/// Offsets of a layer's parameters in arrays of all parameters, in elements. Each parameter begins
-/// at a multiple of 256 bytes of fp32. The gaps are zero and stay zero.
+/// Offsets of a layer's parameters in arrays of all parameters, in elements. Each parameter
+/// starts at a multiple of 256 bytes of fp32. The gaps are zero and stay zero.
 struct Layout {
   std::int64_t w1, w2, b1, b2, each;
 };
@@ -40,15 +40,17 @@ inline std::vector<Tensor> tensors(const Problem& p) {
 inline std::int64_t parameters(const Problem& p) {
   return p.layers * layout(p).each;
 }
-inline std::int64_t outer(const Problem& p) {  // padded elements of batch × width activations
+inline std::int64_t outer(
+    const Problem& p) {  // number of elements of batch × width activations, padded
   return aligned(p.batch * p.width);
 }
-inline std::int64_t inner(const Problem& p) {  // padded elements of batch × hidden activations
+inline std::int64_t inner(
+    const Problem& p) {  // number of elements of batch × hidden activations, padded
   return aligned(p.batch * p.hidden);
 }
 
-/// Buffers of a step. Matrices are row-major, and the activations of the layers are stored one
-/// after another. `stream` has the result of each layer, and `dx` the gradient by this result.
+/// Buffers of a step. Matrices are row-major, and the activations of the layers are contiguous.
+/// `stream` has the result of each layer, and `dx` the gradient of the loss by this result.
 struct Data {
   void* x;
   float* target;
@@ -62,7 +64,7 @@ struct Data {
   void* copy;
   std::int32_t* state;
 };
-/// Indices of the outputs, in the order of their declarations in declare().
+/// Indices of the outputs, in the order of declare().
 enum Output {
   kH,
   kA,
@@ -82,7 +84,7 @@ enum Output {
 
 // ---- work
 
-/// The work that the results require, with each array moved once.
+/// The minimum work of the launched phases. Each array is transferred once.
 inline Work work(const Problem& p) {
   const double products =
       static_cast<double>(p.batch) * static_cast<double>(p.width) * static_cast<double>(p.hidden);
@@ -100,7 +102,7 @@ inline Work work(const Problem& p) {
     w.others += 10.0 * static_cast<double>(inner_elements);
   }
   if (p.has(Phase::backward)) {
-    if (p.phase == Phase::backward)  // a step has them from the forward pass
+    if (p.phase == Phase::backward)  // in a whole step, the forward pass leaves these arrays
       w.read += size * (2 * inner_elements + (p.layers + 1) * outer_elements + weights);
     w.written += size * (inner_elements + (p.layers - 1) * outer_elements) + kFloat * all;
     w.product_operations += (8 * p.layers - 2) * products;
@@ -110,9 +112,9 @@ inline Work work(const Problem& p) {
   return w.work(p);
 }
 
-/// Peak memory of a step in bytes, at the start of the backward pass. It has the weights with
-/// gradients, moments and copies, x, the targets and the results of all layers. It also has h and a
-/// of `kept` layers, and the gradients by two layers' results and by one layer's h.
+/// Peak memory of a step in bytes, at the start of the backward pass. It consists of the weights
+/// with gradients, moments and copies, x, the targets, the results of all layers, h and a of
+/// `kept` layers, and the gradients by two layers' results and by one layer's h.
 inline double peak_bytes(const Problem& p, int kept) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;
@@ -125,8 +127,9 @@ inline double peak_bytes(const Problem& p, int kept) {
 
 // ---- inputs
 
-/// Targets: the result of a fixed network with one hidden layer, whose units read two neighbouring
-/// elements each: x + relu(x[next] - x). A very large first target injects an overflow.
+/// Targets: the result of a fixed network with one hidden layer, x + relu(x[next] - x), whose
+/// units read two neighbouring elements each. With `overflow`, the first target is so large that
+/// its gradient overflows.
 template <class T>
 struct Target {
   Uniform<T> x;
@@ -142,7 +145,7 @@ struct Target {
   }
 };
 
-/// Initial weights: matrices with a variance of 1/(rows of the matrix), and small biases.
+/// Initial weights: matrices with a variance of 1/(number of rows), and small biases.
 struct FirstWeights {
   std::uint64_t seed;
   Layout at;
@@ -181,8 +184,8 @@ inline Steps inputs(const Problem& p, const Data& d, std::uint64_t seed) {
 
 // ---- contents of buffers before a launch
 
-/// Initial contents of buffers if the launch skips earlier phases: values like those that these
-/// phases store.
+/// Initial contents of buffers for a launch without the forward pass: random values in the ranges
+/// of the forward pass's results.
 template <class T>
 struct InitialContents {
   Uniform<T> h{11, 1.0f}, a{12, 0.5f}, stream{13, 1.0f}, dx{14, 1.0f / 64};

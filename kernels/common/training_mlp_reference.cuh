@@ -1,5 +1,5 @@
-// The fp64 reference of a network in training. The reference of each array is the exact result of
-// its operation on the device's own operands.
+// fp64 reference of the network of training_mlp.cuh. The reference of each array is the exact
+// result of its operation on the device's own operands.
 #pragma once
 
 #include "kernels/common/rounding.cuh"
@@ -37,13 +37,12 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
       case kAAgain: return recomputed_element(i);
       case kDx: return dx_element(i);
       case kDh: return dh_element(i);
-      case kLoss: return {kUnwrittenValue<float>, 0.0};  // without a forward phase
+      case kLoss: return {kUnwrittenValue<float>, 0.0};  // the loss is not computed
       case kGradients: return gradient_element(i);
       default: return Step::updated(output, i);
     }
   }
 
-  // Element i of a layer's array.
   __host__ __device__ ReferenceElement exact_h(std::int64_t layer, std::int64_t i) const {
     const std::int64_t row = i / p.hidden, column = i % p.hidden, first = layer * at.each;
     const ProductSums sums = sum_of_products(

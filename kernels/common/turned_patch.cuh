@@ -1,4 +1,4 @@
-// Transposition of square patches of a matrix that a thread holds in registers, as vectors.
+// Transposition of a square patch of a matrix in a thread's registers.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace gpuexp {
 
-/// The vector type with kWidth elements of T, 2 to 16 bytes, for one access.
+/// The vector type for kWidth elements of T, 2 to 16 bytes.
 template <class T, int kWidth, int kBytes = kWidth * sizeof(T)>
 using VectorOf = std::conditional_t<
     kBytes == 16, uint4,
     std::conditional_t<kBytes == 8, uint2,
                        std::conditional_t<kBytes == 4, std::uint32_t, std::uint16_t>>>;
 
-/// Transposes kWidth × kWidth elements of 2 or 4 bytes; each vector is a row. 4-byte elements need
-/// no instructions, because the compiler only renames registers. For 2-byte elements, one byte
-/// permutation combines the elements of two rows into a word.
+/// Transposes kWidth × kWidth elements of 2 or 4 bytes; each vector is a row. 4-byte elements
+/// need no instructions, because the compiler renames registers. For 2-byte elements, one byte
+/// permutation combines elements of two rows into a word.
 template <class T, int kWidth>
 __device__ void turn(VectorOf<T, kWidth> (&patch)[kWidth]) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements must have 2 or 4 bytes");

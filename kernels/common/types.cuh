@@ -32,15 +32,14 @@ __host__ __device__ inline __nv_bfloat16 from_float(float x) {
   return __float2bfloat16_rn(x);
 }
 
-/// Calls `make` with a zero of type bf16, or of type fp32 for any other `type`, and returns the
-/// result.
+/// Calls `make` with a zero of type bf16 if `type` is bf16, otherwise of type float.
 template <class Make>
 auto of_float_type(DataType type, Make make) {
   return type == DataType::bf16 ? make(__nv_bfloat16{}) : make(float{});
 }
 
-/// Calls f with a value of the C++ type that stores elements of bf16, fp16, tf32 or fp32; tf32 is
-/// stored as float.
+/// Calls f with a value of the C++ type that stores elements of bf16, fp16, tf32 (as float) or
+/// fp32.
 template <class Function>
 auto with_stored_type(DataType type, Function f) {
   if (type == DataType::bf16) return f(__nv_bfloat16{});
@@ -48,7 +47,7 @@ auto with_stored_type(DataType type, Function f) {
   return f(float{});
 }
 
-/// Element i of an array of bf16, fp16 or fp32, for references.
+/// Element i of an array of bf16, fp16 or fp32.
 __host__ __device__ inline double element_of(const void* array, DataType type, std::int64_t i) {
   if (type == DataType::bf16) return to_double(static_cast<const __nv_bfloat16*>(array)[i]);
   if (type == DataType::fp16) return to_double(static_cast<const __half*>(array)[i]);

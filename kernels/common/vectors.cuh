@@ -1,5 +1,4 @@
-// Vectors of elements that a lane loads or stores in one access, and the maximum width of an
-// access.
+// Vectors of elements that a lane loads or stores in one access.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +7,11 @@
 
 namespace gpuexp {
 
-/// Maximum number of bytes of one load or store of a lane, on GPUs up to Hopper.
+/// Maximum number of bytes per load or store of a lane, up to Hopper.
 inline constexpr std::int64_t kWidestAccess = 16;
 
-/// Bytes of the widest access to contiguous rows of `row_bytes` bytes: the largest power of two, at
-/// most kWidestAccess, that divides the offset of every row.
+/// Number of bytes of the widest access to contiguous rows of `row_bytes` bytes: the largest
+/// power of two, at most kWidestAccess, that divides row_bytes.
 constexpr std::int64_t widest_access(std::int64_t row_bytes) {
   const std::int64_t divisor = row_bytes & -row_bytes;
   return divisor < kWidestAccess ? divisor : kWidestAccess;

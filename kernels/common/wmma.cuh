@@ -1,5 +1,4 @@
-// Fragments of nvcuda::wmma, the C++ interface of the tensor cores, for 16×16 sums and their
-// operands.
+// Fragments of nvcuda::wmma, the C++ interface of the tensor cores, for tiles of 16×16 sums.
 #pragma once
 
 #include <mma.h>
@@ -12,7 +11,8 @@ struct tf32;  // mma.h declares it only for compute capability 8.0 and later
 
 namespace gpuexp {
 
-/// wmma's name for an input type, and the depth of one product. tf32 is stored as float.
+/// Element type of wmma's fragments for an input type, and depth of one product. tf32 is stored
+/// as float.
 template <class In>
 struct WmmaType {
   using Element = In;

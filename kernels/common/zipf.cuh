@@ -1,4 +1,4 @@
-// Random values that follow Zipf's law: a few frequent values make up most of the array.
+// Random values that follow Zipf's law: a few values make up most of the array.
 #pragma once
 
 #include <algorithm>
@@ -10,22 +10,21 @@
 
 namespace gpuexp {
 
-/// An odd multiplier, which permutes the values and so spreads frequent values over the whole
-/// range.
+/// An odd multiplier. It permutes the values, so that frequent values are spread over the range.
 inline constexpr std::uint32_t kZipfMultiplier = 40503;
 
 /// Draws values by rejection sampling. The frequency of a value is proportional to 1/r^exponent,
-/// where its rank r counts values from 1 in the order of decreasing frequency. A draw chooses an
-/// octave [2^j, 2^(j+1)) of ranks in proportion to an upper bound on the octave's frequency, and a
-/// rank of the octave uniformly. The probability of accepting the rank is its frequency divided by
-/// the bound. Draws use only integers, so host and device results are bitwise identical.
+/// where rank r = 1 is the most frequent value. A draw chooses an octave [2^j, 2^(j+1)) of ranks,
+/// in proportion to an upper bound on the octave's frequency, and then a rank of the octave,
+/// uniformly. It accepts the rank with the probability frequency / bound. Draws use only
+/// integers, so host and device results are bitwise identical.
 struct ZipfDraw {
   static constexpr int kOctaves = 16;
   static constexpr int kPieceBits = 5;  // 2^5 linear pieces of 1/m^exponent, 1 <= m <= 2
 
   std::uint64_t seed;
   unsigned bits;                              // bits per value
-  std::uint32_t below[kOctaves];              // 2^32 times the cumulative share
+  std::uint32_t below[kOctaves];              // 2^32 times the cumulative share of the octaves
   std::uint32_t kept[(1 << kPieceBits) + 1];  // 2^31 / m^exponent at the ends of pieces
 
   GPUEXP_HOST_DEVICE std::uint32_t operator()(std::int64_t i) const {
@@ -50,8 +49,8 @@ struct ZipfDraw {
   }
 };
 
-/// Returns the ZipfDraw for values of `bits` bits, at most ZipfDraw::kOctaves. Ranks end at
-/// 2^bits - 1, so one of the 2^bits values does not occur.
+/// The ZipfDraw for values of `bits` bits, at most ZipfDraw::kOctaves. Ranks end at 2^bits - 1,
+/// so one of the 2^bits values does not occur.
 inline ZipfDraw zipf_draw(unsigned bits, double exponent, std::uint64_t seed) {
   ZipfDraw z{seed, bits, {}, {}};
   std::array<double, ZipfDraw::kOctaves> sums{};
