@@ -146,14 +146,16 @@ template <class Family>
 void declare_parameters(Family& f, const Sizes& sizes) {
   constexpr std::int64_t kMaxTokens = 1 << 20;
   f.integer("batch", &Problem::batch, 1, 1, 1 << 16, "", "number of sequences")
-      .integer("heads", &Problem::heads, sizes.heads, 1, 4096, "", "query heads per sequence")
+      .integer("heads", &Problem::heads, sizes.heads, 1, 4096, "",
+               "number of query heads per sequence")
       .integer("group", &Problem::group, sizes.group, 1, 4096, "",
-               "query heads that share one head of keys and values")
+               "number of query heads that share one head of keys and values")
       .extent("queries", &Problem::queries, sizes.queries, kMaxTokens,
               "query sequence length, in tokens")
       .extent("keys", &Problem::keys, sizes.keys, kMaxTokens,
               "key/value sequence length, in tokens")
-      .integer("head_dim", &Problem::head_dim, 128, 64, 128, "", "elements per head: 64, 96 or 128")
+      .integer("head_dim", &Problem::head_dim, 128, 64, 128, "",
+               "number of elements per head: 64, 96 or 128")
       .choice("dtype", &Problem::dtype, {{"bf16", DataType::bf16}, {"fp16", DataType::fp16}},
               "type of Q, K, V and O; sums are in fp32")
       .choice(
@@ -162,7 +164,7 @@ void declare_parameters(Family& f, const Sizes& sizes) {
           "keys that a query attends to: causal, the keys up to its own position, where the last "
           "query is at the last key; full, all keys; window, the causal keys nearest to it")
       .integer("window", &Problem::window, 1024, 1, kMaxTokens, "",
-               "keys that a query attends to if mask is window")
+               "number of keys that a query attends to if mask is window")
       .real("dropout", &Problem::dropout, 0, 0, 0.9, "", "probability that a weight becomes 0");
 }
 

@@ -45,7 +45,7 @@ template <class Problem, class Data>
 void declare_extents(FamilyOf<Problem, Data>& f, std::int64_t size) {
   f.extent("m", &Problem::m, size, 1 << 16, "number of rows of A and C")
       .extent("n", &Problem::n, size, 1 << 16, "number of columns of B and C")
-      .extent("k", &Problem::k, size, 1 << 16, "number of columns of A, equal to the rows of B");
+      .extent("k", &Problem::k, size, 1 << 16, "number of columns of A and rows of B");
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
 }
 

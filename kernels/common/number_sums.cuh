@@ -258,7 +258,8 @@ inline Tolerance tolerance(const Problem& p) {
 }
 
 inline void declare_sums(Family& f) {
-  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1, "numbers to sum")
+  f.extent("n", &Problem::n, std::int64_t{1} << 28, (std::int64_t{1} << 31) - 1,
+           "number of values to sum")
       .choice("dtype", &Problem::dtype, {{"fp32", DataType::fp32}, {"bf16", DataType::bf16}},
               "type of the numbers; sums are in fp32")
       .choice<Numbers>("numbers", &Problem::numbers,

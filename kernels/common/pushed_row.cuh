@@ -6,7 +6,6 @@
 // of a ClusterRow also cannot exit before the other blocks have read. A pushed store signals its
 // arrival at an mbarrier of the destination, so a thread waits only for the results that it
 // needs.
-// results that it needs.
 #pragma once
 
 #include "kernels/common/pushed_stores.cuh"

@@ -65,7 +65,7 @@ void declare_stencil(FamilyOf<Problem, Data>& f, std::int64_t (*points)(const Pr
   f.input("in", &Data::in, points)
       .output("out", &Data::out, points)
       .output("copied", &Data::copied, points);
-  f.metric("points_per_thread", "", "output points per thread")
+  f.metric("points_per_thread", "", "number of output points per thread")
       .metric("access_width_bits", "bit",
               "width of an access to a row; it depends on the divisibility of nx");
   f.plot("stencil", "share_of_copy", "Stencils: throughput relative to a copy",

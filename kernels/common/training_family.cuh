@@ -192,15 +192,15 @@ struct StepFamily : FamilyOf<Problem, Data> {
                 std::vector<std::pair<std::string, bool>>{{"no", false}, {"planted", true}},
                 "planted: one gradient exceeds the range of fp16")
         .integer("steps_before", of(&StepProblem::steps_before), 100, 0, 1 << 20, "",
-                 "training steps before this step; if 0, moments are zero")
+                 "number of training steps before this step; if 0, moments are zero")
         .integer("growth_interval", of(&StepProblem::growth_interval), 2000, 1, 1 << 20, "",
-                 "steps without overflow after which the loss scale doubles")
+                 "number of steps without overflow after which the loss scale doubles")
         .real("learning_rate", of(&StepProblem::learning_rate), 1e-3, 1e-6, 1.0, "",
               "AdamW learning rate, 1e-6 to 1");
     return *this;
   }
   StepFamily& step_metrics() {
-    this->metric("kernels", "", "kernels per launch")
+    this->metric("kernels", "", "number of kernels per launch")
         .metric("peak_bytes", "B",
                 "peak memory of a step in which each array exists from its first write to its last "
                 "read; here every array has its own memory, so that it can be checked");

@@ -70,7 +70,7 @@ TRANSPOSE = Family(
 REDUCTION = Family(
     "reduction",
     (
-        Parameter("n", 1 << 28, "", "numbers to sum"),
+        Parameter("n", 1 << 28, "", "number of values to sum"),
         Parameter("dtype", "fp32", "", "type of the numbers; sums are in fp32", ("fp32", "bf16")),
         Parameter("numbers", "random", "", "random values in [-1, 1), or whole numbers in [-64, 64], whose sums are exact in any order",
                   ("random", "whole")),
@@ -112,14 +112,14 @@ def attention_family(name, heads, tokens, metrics):
         name,
         (
             Parameter("batch", 1, "", "number of sequences"),
-            Parameter("heads", heads, "", "query heads per sequence"),
-            Parameter("group", 1, "", "query heads that share one head of keys and values"),
+            Parameter("heads", heads, "", "number of query heads per sequence"),
+            Parameter("group", 1, "", "number of query heads that share one head of keys and values"),
             Parameter("queries", tokens, "", "query sequence length, in tokens"),
             Parameter("keys", tokens, "", "key/value sequence length, in tokens"),
-            Parameter("head_dim", 128, "", "elements per head: 64, 96 or 128", least=64, most=128),
+            Parameter("head_dim", 128, "", "number of elements per head: 64, 96 or 128", least=64, most=128),
             Parameter("dtype", "bf16", "", "type of Q, K, V and O; sums are in fp32", ("bf16", "fp16")),
             Parameter("mask", "causal", "", masks, ("causal", "full", "window")),
-            Parameter("window", 1024, "", "keys that a query attends to if mask is window"),
+            Parameter("window", 1024, "", "number of keys that a query attends to if mask is window"),
             Parameter("dropout", 0.0, "", "probability that a weight becomes 0", least=0, most=0.9),
         ),
         metrics,
@@ -147,12 +147,12 @@ def training_family(name, extents):
                       "has loss scaling", ("bf16", "fp16", "fp32")),
             Parameter("phase", "step", "", "phase that is launched; results of earlier phases are given", training_work.PHASES),
             Parameter("overflow", "no", "", "planted: one gradient exceeds the range of fp16", ("no", "planted")),
-            Parameter("steps_before", 100, "", "training steps before this step; if 0, moments are zero", least=0, most=1 << 20),
-            Parameter("growth_interval", 2000, "", "steps without overflow after which the loss scale doubles", most=1 << 20),
+            Parameter("steps_before", 100, "", "number of training steps before this step; if 0, moments are zero", least=0, most=1 << 20),
+            Parameter("growth_interval", 2000, "", "number of steps without overflow after which the loss scale doubles", most=1 << 20),
             Parameter("learning_rate", 1e-3, "", "AdamW learning rate, 1e-6 to 1", least=1e-6, most=1.0),
         ),
         (
-            ("kernels", "", "kernels per launch"),
+            ("kernels", "", "number of kernels per launch"),
             ("peak_bytes", "B",
              "peak memory of a step in which each array exists from its first write to its last read; here every array has its own "
              "memory, so that it can be checked"),

@@ -1,6 +1,6 @@
-// Type-erased callables of families. They replace std::function: each family file creates dozens of
-// callables, three compiler passes read it, and <functional> took a third of its compile time
-// (docs/decisions/base.md). C++17, included by .cu files.
+// Type-erased callables of families. They replace std::function, because <functional> took a
+// third of the compile time of family files (docs/decisions/base.md): each file creates dozens of
+// callables, and three compiler passes read the header. C++17, included by .cu files.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,12 @@
 
 namespace gpuexp {
 
-/// A callable with this signature, or an empty one. Copies share the captured state, which is
-/// const.
+/// A callable with this signature, or empty. Copies share the captured state, which is const.
 template <class Signature>
 class Callback;
 
-/// A Callback that is created from a function of the family's own structs and called with opaque
-/// pointers to them.
+/// A Callback made from a function of the family's structs, and called with opaque pointers to
+/// these structs.
 template <class Signature, class... Structs>
 class TypedCallback;
 
@@ -27,7 +26,7 @@ void destroy(void* state) {
   delete static_cast<F*>(state);
 }
 
-/// Stores any captured state in one instantiation of shared_ptr.
+/// Stores captured state of any type in one instantiation of shared_ptr.
 template <class F>
 std::shared_ptr<const void> shared_state(F f) {
   return std::shared_ptr<void>(static_cast<void*>(new F(std::move(f))), &destroy<F>);
@@ -74,8 +73,8 @@ class TypedCallback<R(Arguments...), Structs...> {
 
   TypedCallback() = default;
   TypedCallback(std::nullptr_t) {}
-  /// make_problem and make_data of the same family return the opaque pointers, so the casts are
-  /// valid.
+  /// The casts are valid, because make_problem and make_data of the same family return the opaque
+  /// pointers.
   template <class F, class = std::enable_if_t<!std::is_base_of<TypedCallback, F>::value>>
   TypedCallback(F f)
       : erased_(detail::shared_state(std::move(f)),

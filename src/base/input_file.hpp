@@ -21,12 +21,12 @@ struct FileIdentity {
 /// A stream of the file's bytes. gzip data is decompressed.
 class InputFile : public std::istream {
  public:
-  /// Throws InputError if the file cannot be read or is not a regular file. A pipe could be read
-  /// only once, and reading would wait for its writer.
+  /// Throws InputError if the file cannot be read or is not a regular file. Pipes are rejected
+  /// because they can be read only once.
   explicit InputFile(const std::string& path);
   ~InputFile() override;
 
-  /// Reads the rest of the file and returns the identity of all its bytes.
+  /// Reads the rest of the file, and returns the identity of the whole file.
   FileIdentity identity();
 
  private:
@@ -34,23 +34,23 @@ class InputFile : public std::istream {
   std::unique_ptr<Buffer> buffer_;
 };
 
-/// Reads the whole file. Throws InputError, as above.
+/// Identity of a file. Throws InputError like InputFile().
 FileIdentity identity_of(const std::string& file);
 
-/// Afterwards this process reads the file with this name from the identity's path and rejects other
-/// contents. A later call for the same name replaces the plan.
+/// Stores the identity: afterwards this process reads files with this name from the identity's
+/// path, and rejects other contents. A later call for the same name replaces it.
 void plan_file(const FileIdentity& identity);
 
-/// Returns the identity planned for the name. If there is none, plans and returns the file's
-/// current identity. Throws InputError, as above.
+/// The identity stored for the name. If there is none, stores and returns the file's current
+/// identity. Throws InputError like InputFile().
 FileIdentity planned_identity(const std::string& name);
 
-/// Returns the path that plan_file stored for the name, or the name itself.
+/// The path that plan_file() stored for the name, or the name itself.
 std::string path_to_read(const std::string& name);
 
-/// Returns false if a different identity is planned for the name.
+/// False if another identity is stored for the name.
 bool is_as_planned(const std::string& name, const FileIdentity& read);
-/// Throws InputError if a different identity is planned for the name.
+/// Throws InputError if another identity is stored for the name.
 void check_as_planned(const std::string& name, const FileIdentity& read);
 
 }  // namespace gpuexp

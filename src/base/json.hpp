@@ -1,6 +1,6 @@
-// A JSON value with the semantics of nlohmann::ordered_json but without its templates. Including
-// that library adds two to three seconds to the compile time of a unit, and thirty units use JSON.
-// Only json.cpp uses it, to write text.
+// A JSON value with the semantics of nlohmann::ordered_json but without its templates, which
+// would add two to three seconds of compile time to each of thirty units. Only json.cpp uses that
+// library, to write text.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace gpuexp {
 
-/// Malformed JSON text, a value of another kind than requested, or a missing member.
+/// Malformed JSON text, a value of an unexpected kind, or a missing member.
 class JsonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -33,7 +33,7 @@ class Json {
   Json(std::string text) : value_(std::move(text)) {}
   Json(std::string_view text) : value_(std::string(text)) {}
   Json(const char* text) : value_(std::string(text)) {}
-  /// From bool, an integer or a real; not from a pointer, which would convert to true.
+  /// From bool, an integer or a real. Pointers, which would convert to true, are excluded.
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   Json(T value) {
     if constexpr (std::is_same_v<T, bool>)
@@ -65,7 +65,7 @@ class Json {
       object.emplace_back(key, value);
   }
   Json(Array items) : value_(std::move(items)) {}
-  /// An object if every item is a pair of a text and a value; otherwise a list.
+  /// An object if every item is a pair of a string and a value, otherwise a list.
   Json(std::initializer_list<Json> items);
 
   static Json array(std::initializer_list<Json> items = {}) { return Json(Array(items)); }
@@ -85,12 +85,12 @@ class Json {
   }  ///< non-negative integers that were parsed
   bool is_real() const { return std::holds_alternative<double>(value_); }
 
-  /// T is bool, std::int64_t, std::uint64_t, int, double, std::string or a vector of double or
+  /// T is bool, std::int64_t, std::uint64_t, int, double, std::string or a vector of double or of
   /// std::string. Throws JsonError if the value has another kind.
   template <class T>
   T get() const;
 
-  /// The number of items or members; 0 for null, 1 for other values.
+  /// Number of items or members; 0 for null, 1 for other values.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
 
@@ -101,21 +101,21 @@ class Json {
   Array::const_iterator begin() const { return items().begin(); }
   Array::const_iterator end() const { return items().end(); }
 
-  /// Null if there is no such member.
+  /// The member; null if there is none.
   const Json* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   const Json& at(std::string_view key) const;
   const Json& at(std::size_t index) const;
-  /// Returns the member, adding it if necessary. A null value becomes an object.
+  /// Returns the member, and adds it if it is missing. A null value becomes an object.
   Json& operator[](std::string_view key);
 
   /// Appends to a list. A null value becomes a list.
   void push_back(Json item);
-  /// Adds or replaces the other object's members.
+  /// Adds or replaces members by the members of `other`.
   void update(const Json& other);
 
-  /// Bytes that are not UTF-8 become U+FFFD, so that an invalid name does not prevent writing
-  /// results. Non-finite numbers become null. A negative `indent` writes one line.
+  /// JSON text. Bytes that are not UTF-8 become U+FFFD, so that an invalid name does not prevent
+  /// writing results. Non-finite numbers become null. A negative `indent` writes one line.
   std::string dump(int indent = -1) const;
 
  private:

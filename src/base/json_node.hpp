@@ -21,18 +21,17 @@ struct Key {
   std::string_view doc;
 };
 
-/// The range of a number.
 struct Bounds {
   double min;
   double max;
-  bool above_min = false;  ///< min itself is excluded
+  bool above_min = false;  ///< excludes min itself
   std::string about = {};  ///< name of the number for messages; may be empty
 };
 
 class Node {
  public:
-  /// Keeps references to `json` and `source`, which must outlive it. `source` is a file or an
-  /// option; `path` is the location in it and may be empty.
+  /// `json` and `source` must outlive the node. `source` is a file or an option; `path` is the
+  /// location in it, and may be empty.
   Node(const Json& json, std::string_view source, std::string path)
       : json_(&json), source_(source), path_(std::move(path)) {}
 
@@ -42,19 +41,19 @@ class Node {
   /// Throws ConfigError "<source>: <path>: <message>".
   [[noreturn]] void fail(std::string_view message) const;
 
-  /// Fails unless this is an object that contains only keys from `allowed`.
+  /// Fails unless this is an object with no keys but `allowed`.
   void check_keys(std::span<const Key> allowed) const;
-  /// find() returns the member of an object, or nothing; require() fails if there is none.
+  /// A member of an object. Without such a member, find() returns nothing and require() fails.
   std::optional<Node> find(std::string_view key) const;
   Node require(std::string_view key) const;
 
-  /// The members of an object, or the items of a non-empty list. `what` names the expected value in
+  /// Members of an object, and items of a non-empty list. `what` names the expected value in
   /// messages: "a list of variants".
   std::vector<std::pair<std::string, Node>> members(std::string_view what) const;
   std::vector<Node> items(std::string_view what) const;
 
   std::string text() const;
-  /// Accepts one of `names`. `what` names their kind in messages: "mode".
+  /// Accepts one of `names`. `what` is their kind for messages: "mode".
   std::string one_of(const std::vector<std::string>& names, std::string_view what) const;
   /// Accepts a JSON integer: 4096, not 4096.0 or 4e3.
   std::int64_t integer(const Bounds& bounds) const;

@@ -1,5 +1,5 @@
-// Strict JSON (RFC 8259): no comments, trailing commas, duplicate keys or byte order mark; valid
-// UTF-8; bounded size and depth. For any input, the result is a tree or a ConfigError.
+// Reads strict JSON (RFC 8259): no comments, trailing commas, duplicate keys or byte order mark;
+// only valid UTF-8; bounded size and depth. The result is a tree or a ConfigError for any input.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@ namespace gpuexp {
 
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{16} << 20;
 
-/// Throws ConfigError "<source>:<line>:<column>: <what was found and expected>". Lines and columns
-/// start at 1; columns count bytes. Integers that fit neither int64 nor uint64 and reals beyond the
-/// range of double are errors.
+/// Throws ConfigError "<source>:<line>:<column>: <what was found and expected>". Lines and
+/// columns start at 1; columns count bytes. Integers outside int64 and uint64, and reals outside
+/// the range of double, are errors.
 Json read_json(std::string_view text, std::string_view source);
 
-/// Returns the bytes of a file or pipe, decompressed if necessary. It reads at most kMaxJsonBytes +
-/// 1 bytes, from which read_json detects a text that is too long. Throws ConfigError if the file is
+/// The text of a file or pipe, decompressed if necessary. Reads at most kMaxJsonBytes + 1 bytes,
+/// from which read_json() detects a text that is too long. Throws ConfigError if the file is
 /// missing, a directory or unreadable.
 std::string read_text_file(const std::filesystem::path& path);
 
-/// Extends `path` by a member ("$.axes" to "$.axes.n") or by an item ("$.axes.n[2]").
+/// Adds a member to a path ("$.axes" to "$.axes.n"), or an item ("$.axes.n[2]").
 std::string member_path(std::string_view path, std::string_view key);
 std::string item_path(std::string_view path, std::size_t index);
 
-/// Text for messages: the value itself if it is short and plain, otherwise its kind.
+/// Text for messages: a short plain value itself, otherwise its kind.
 std::string describe(const Json& json);
 
 }  // namespace gpuexp

@@ -1,6 +1,6 @@
-// Reads strict JSON (RFC 8259) front to back without building a tree, for files of hundreds of
-// megabytes: no comments, trailing commas or byte order mark; valid UTF-8; bounded depth. The
-// caller requests each value in the order of the text.
+// Reads strict JSON (RFC 8259) sequentially without a tree, for files of hundreds of megabytes:
+// no comments, trailing commas or byte order mark; only valid UTF-8; bounded depth. The caller
+// requests each value in the order of the text.
 #pragma once
 
 #include <cstddef>
@@ -40,21 +40,21 @@ class JsonScanner {
  public:
   enum class Kind { null, boolean, number, string, array, object };
 
-  /// The text must outlive the scanner.
+  /// `text` must outlive the scanner.
   explicit JsonScanner(std::string_view text) : text_(text) {}
 
-  // All of these throw JsonSyntaxError.
+  // All functions below throw JsonSyntaxError.
 
-  /// The kind of the next value, judged by its first character.
+  /// The kind of the next value, from its first character.
   Kind peek();
-  /// The functions below read the next value, of the kind that peek() returned.
+  /// The next functions read the next value, which must have the kind that peek() returned.
   void null() { literal("null"); }
   bool boolean();
   JsonNumber number();
   /// The result is valid until the next value or name is read.
   std::string_view string();
-  /// Calls member(name) for each member. The callback must read the value, which invalidates the
-  /// name.
+  /// Calls member(name) for each member. The callback must read the value; reading invalidates
+  /// the name.
   template <class Member>
   void object(const Member& member) {
     open();
@@ -76,14 +76,14 @@ class JsonScanner {
     }
     --depth_;
   }
-  /// Reads a value of any kind and checks only its syntax.
+  /// Reads a value of any kind, and checks only its syntax.
   void skip();
-  /// Fails if anything but white space follows.
+  /// Fails if anything except white space follows.
   void end();
 
-  /// The offset of the next value; call it after peek().
+  /// Offset of the next value, after a call of peek().
   std::size_t offset() const { return at_; }
-  /// Continues at the offset of a value that is nested in `depth` containers.
+  /// Continues at the offset of a value with `depth` containers around it.
   void seek(std::size_t offset, std::size_t depth) {
     at_ = offset;
     depth_ = depth;

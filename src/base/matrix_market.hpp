@@ -1,6 +1,6 @@
 // Reads sparse matrices in the Matrix Market exchange format (Boisvert, Pozo, Remington, NISTIR
 // 5935, 1996): coordinate matrices with real, integer or pattern entries that are general,
-// symmetric or skew-symmetric. C++17 and free of CUDA, included by .cu files.
+// symmetric or skew-symmetric. C++17 without CUDA headers, included by .cu files.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,10 @@ namespace gpuexp {
 
 enum class Symmetry {
   general,
-  symmetric,  ///< an entry below the diagonal also defines its mirror image
-  skew,       ///< the mirror image has the opposite sign; the diagonal is zero
+  symmetric,  ///< an entry below the diagonal also defines its mirror image above it
+  skew,       ///< as `symmetric`, with the opposite sign in the mirror image and a zero diagonal
 };
 
-/// The contents of the header of a file.
 struct MatrixMarketHeader {
   std::string error;  ///< why the file is rejected; empty if it is valid
   std::int64_t rows = 0;
@@ -26,8 +25,8 @@ struct MatrixMarketHeader {
   bool is_pattern = false;   ///< entries have no value; each value is 1
   bool is_integer = false;   ///< values are integers
   Symmetry symmetry = Symmetry::general;
-  /// Number of diagonal entries of a symmetric matrix, which have no mirror image. The header does
-  /// not contain it, so read_matrix_market_header() reads the entries to count it.
+  /// Number of diagonal entries of a symmetric matrix, which have no mirror image. The file's
+  /// header lacks this number, so read_matrix_market_header() counts them in the entries.
   std::int64_t on_diagonal = 0;
 
   /// Number of nonzeros of the matrix.
@@ -48,17 +47,17 @@ struct MatrixMarket {
 constexpr std::int64_t kMaxMatrixMarketRows = std::int64_t{1} << 27;  ///< and columns
 constexpr std::int64_t kMaxMatrixMarketNonzeros = std::int64_t{1} << 30;
 
-/// Errors name the source `name`.
+/// `name` is the file's name for error messages.
 MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name);
-/// Reads to the end. Throws InputError with the line number if the file contradicts its header, or
-/// if the sum of a row's absolute values exceeds the range of fp32.
+/// Reads the whole stream. Throws InputError with the line number if the file contradicts its
+/// header, or if the sum of a row's absolute values exceeds the range of fp32.
 MatrixMarket read_matrix_market(std::istream& in, const std::string& name);
 
-/// The header of a file, read on the first call.
+/// The header of a file; the first call for a file reads it.
 const MatrixMarketHeader& matrix_market_header(const std::string& file);
-/// The matrix of a file. The last matrix is cached; callers share its ownership, so another thread
-/// may read another file meanwhile. Throws as read_matrix_market(), and also if the file's bytes
-/// differ from the plan (input_file.hpp) or from the header read first.
+/// The matrix of a file. The last matrix is cached; callers share its ownership, because another
+/// thread may read another file meanwhile. Throws like read_matrix_market(), and if the file's
+/// bytes differ from the plan (input_file.hpp) or from the header that was read first.
 std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file);
 
 }  // namespace gpuexp

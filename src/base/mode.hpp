@@ -1,4 +1,3 @@
-// How a launch is timed.
 #pragma once
 
 #include <string_view>
@@ -9,10 +8,11 @@ namespace gpuexp {
 enum class Mode {
   cold,   ///< caches flushed before every sample
   warm,   ///< the same buffers are reused, after an untimed launch of the same variant
-  graph,  ///< many launches per replay of a CUDA graph, which rotate over copies of the buffers
-  /// kBackToBackLaunches launches in a row between two readings of the host's clock, as nccl-tests
-  /// times collectives (its doc/PERFORMANCE.md; option -n). The time includes the host's time to
-  /// launch.
+  graph,  ///< replays of a CUDA graph with many launches, which use several copies of the buffers
+          ///< in turn
+  /// kBackToBackLaunches launches between two readings of the host clock, as nccl-tests times
+  /// collectives (its doc/PERFORMANCE.md; option -n). The time includes the host's time for the
+  /// launches.
   back_to_back,
   back_to_back_graph,  ///< replays of a CUDA graph of kBackToBackLaunches launches (nccl-tests: -G)
   profile,             ///< one launch from flushed caches, for a profiler; no times
@@ -23,11 +23,11 @@ inline constexpr int kBackToBackLaunches = 20;
 constexpr bool is_back_to_back(Mode mode) {
   return mode == Mode::back_to_back || mode == Mode::back_to_back_graph;
 }
-/// Launches are captured into a CUDA graph and replayed.
+/// Whether launches are captured into a CUDA graph and replayed.
 constexpr bool is_captured(Mode mode) {
   return mode == Mode::graph || mode == Mode::back_to_back_graph;
 }
-/// A launch may find data of the previous launch in L2.
+/// Whether a launch may find data of the previous launch in L2.
 constexpr bool follows_launches(Mode mode) {
   return mode == Mode::warm || mode == Mode::graph || is_back_to_back(mode);
 }

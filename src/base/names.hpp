@@ -8,25 +8,26 @@
 
 namespace gpuexp {
 
-/// Matches all of `text`: '*' is any sequence, '?' any character, "[a-c_]" one character of a set,
-/// "[!x]" one outside it. An unclosed '[' is literal.
+/// Whether the pattern matches all of `text`: '*' is any sequence, '?' any character, "[a-c_]" a
+/// character of a set, "[!x]" a character outside a set. An unclosed '[' is literal.
 bool glob_match(std::string_view pattern, std::string_view text);
 
 /// Whether `text` contains a special character of glob_match.
 bool is_glob(std::string_view text);
 
-/// Whether `text` equals one of the names or matches a glob among them ("*.mtx"). Globs ignore
+/// Whether `text` equals one of the names or matches one that is a glob ("*.mtx"). Globs ignore
 /// case.
 bool is_one_of(std::string_view text, const std::vector<std::string>& names);
 
-/// The candidate that `word` probably means, ignoring case; the first of equal candidates. If
-/// `word` has three letters or more, it is the shortest candidate that starts with it. Otherwise it
-/// is the candidate with the smallest edit distance (insertions, deletions, substitutions,
-/// transpositions): at most a third of the word's length, and one edit for two or three letters.
+/// The candidate that `word` probably means, ignoring case; the first of equally good candidates.
+/// If `word` has three letters or more, the shortest candidate that starts with it. Otherwise the
+/// candidate with the smallest edit distance (insertions, deletions, substitutions,
+/// transpositions), which must be at most a third of the word's length, or one edit for two or
+/// three letters.
 std::optional<std::string> nearest_name(std::string_view word,
                                         const std::vector<std::string>& candidates);
 
-/// The tail of an error message: "; did you mean 'cold'? allowed: cold, warm".
+/// End of an error message: "; did you mean 'cold'? allowed: cold, warm".
 std::string allowed_names(std::string_view word, const std::vector<std::string>& candidates);
 
 /// `text` truncated for a message, at a UTF-8 character boundary.

@@ -1,4 +1,4 @@
-// Output to files and streams. Late write errors are reported, too.
+// Output to files and streams, which also reports write errors at flush and close.
 #pragma once
 
 #include <cstdio>
@@ -8,19 +8,18 @@
 
 namespace gpuexp {
 
-/// Writes the next part of a text.
 using WritePart = std::function<void(std::string_view)>;
 
-/// Size of a part: large enough to write efficiently, small enough to buffer.
+/// Size of the parts of long texts, in bytes.
 inline constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
-/// A file or a standard stream. A failed operation throws ReportError with the name and the
+/// A file or a standard stream. Failed operations throw ReportError with the name and the
 /// system's reason.
 class Output {
  public:
   /// Creates or truncates the file.
   explicit Output(const std::string& path);
-  /// Writes to a stream that the caller keeps open; `name` is for messages.
+  /// Writes to a stream that the caller keeps open; `name` is for error messages.
   Output(std::FILE* stream, std::string name);
   ~Output();
   Output(const Output&) = delete;
@@ -29,7 +28,8 @@ class Output {
   Output& operator=(Output&&) = delete;
 
   void write(std::string_view text);
-  /// Passes written text to the operating system, so that it survives a crash of this process.
+  /// Passes written text to the operating system, so that a crash of this process does not lose
+  /// it.
   void flush();
   /// Closes a file; flushes a stream of the caller.
   void close();
@@ -42,23 +42,23 @@ class Output {
   bool owned_;
 };
 
-/// Whether no file or folder has this name. Returns false if the system reports an error; reading
-/// then reports the reason.
+/// Whether no file or folder has this name. False if the system reports another error, which the
+/// caller's read then reports.
 bool is_missing(const std::string& path);
 
-/// Creates the folder and its parents if necessary. Throws ReportError.
+/// Creates the folder and missing parents. Throws ReportError.
 void create_folder(const std::string& path);
 
-/// Throws ReportError if the file is not writable now. Writes nothing.
+/// Throws ReportError if the file is not writable. Writes nothing.
 void check_writable(const std::string& path);
 
-/// Writes a file atomically: a reader sees the old content or the whole new text. It writes a
+/// Writes a file atomically: readers get the whole old or the whole new contents. Writes a
 /// temporary file in the same folder, then calls fsync and rename. A symbolic link keeps its
-/// target. Other kinds of files (/dev/stdout, a pipe) are written directly. Compresses with
-/// Zstandard if the name ends in `.zst`. Throws ReportError.
+/// target. Special files (/dev/stdout, a pipe) are written directly. Compresses with Zstandard if
+/// the name ends in `.zst`. Throws ReportError.
 void write_file_atomically(const std::string& path, std::string_view text);
 
-/// Writes the parts that `produce` passes to its argument.
+/// Writes the text in the parts that `produce` passes to its argument.
 void write_file_atomically(const std::string& path,
                            const std::function<void(const WritePart&)>& produce);
 

@@ -1,5 +1,5 @@
-// Basic types that kernels, plans and reports share. C++17 and free of CUDA, so that .cu files and
-// host code include the same declarations.
+// Basic types of kernels, plans and reports. C++17 without CUDA headers, so that .cu files can
+// include them.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,23 @@ namespace gpuexp {
 /// A parameter's value in configs, plans and reports.
 using Value = std::variant<std::int64_t, double, std::string>;
 
-/// Shortest text that reads back as the same value: 1024, 0.25, bf16.
+/// Shortest text that parses as the same value: 1024, 0.25, bf16.
 std::string to_string(const Value& value);
 
-/// Element types of buffers. tf32 is stored as fp32 (4 bytes); the multiplier uses only 10 mantissa
-/// bits.
+/// Element types of buffers. tf32 is stored as fp32; the multiplier uses only 10 mantissa bits.
 enum class DataType { fp64, fp32, tf32, fp16, bf16, int32, uint8, uint16, uint32, uint64 };
 
 std::size_t size_of(DataType type);
 std::string_view name_of(DataType type);
 
 /// Unit roundoff of round-to-nearest: half the distance from 1 to the next larger number (fp32:
-/// 2^-24). 0 for integers.
+/// 2^-24); 0 for integers.
 double unit_roundoff(DataType type);
 
-/// The number in `size_of(type)` little-endian bytes; 64-bit integers are rounded to fp64.
+/// The number in size_of(type) little-endian bytes. 64-bit integers are rounded to fp64.
 double to_double(const unsigned char* bytes, DataType type);
 
-/// Pipes whose peak rates datasheets list. Names equal the keys of peak_tflops in
+/// Pipes with peak rates in datasheets. Names equal the keys of peak_tflops in
 /// configs/devices/*.json. A multiply-add counts as two operations, also for int32.
 enum class Pipe {
   fp64,
@@ -49,11 +48,11 @@ inline constexpr int kPipeCount = 11;
 
 std::string_view name_of(Pipe pipe);
 
-/// How tensor cores receive operands: mma.sync reads A and B from registers; wgmma reads B, and
-/// usually A, from shared memory.
+/// Operands of tensor cores: mma.sync reads A and B from registers; wgmma reads B, and usually A,
+/// from shared memory.
 enum class TensorPath { mma_sync, wgmma };
 
-/// Extents of a grid, block, cluster or tile. Unlike dim3, it needs no CUDA header.
+/// Extents of a grid, block, cluster or tile, without the CUDA header of dim3.
 struct Extent {
   std::int64_t x = 1;
   std::int64_t y = 1;

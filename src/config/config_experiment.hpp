@@ -1,4 +1,4 @@
-// An experiment of a config, and readers of the settings that the command line can replace.
+// An experiment of a config, and readers of settings that the command line can replace.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace gpuexp {
 
-/// Reads an experiment. Axes keep their repetitions, so that zipped axes keep their lengths.
+/// Reads an experiment. Axes keep duplicates, so that zipped axes keep their lengths.
 Experiment read_experiment(const Node& node, const Registry& registry);
 
 /// Reads a list of distinct modes.

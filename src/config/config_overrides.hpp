@@ -12,23 +12,23 @@ namespace gpuexp {
 
 struct ConfigOverrides {
   std::optional<std::uint64_t> seed;
-  /// Arguments "key=value[,value…]" of `--set`. A key is a parameter, whose axis is set or added in
-  /// every experiment that has it, or it is `modes`, `counters` or `measure.KEY` of every
-  /// experiment. Unknown and repeated keys are errors. Values are numbers and names; only the
-  /// config can contain ranges.
+  /// Arguments "key=value[,value…]" of `--set`. A key is a parameter, `modes`, `counters` or
+  /// `measure.KEY`. A parameter's axis is set or added in every experiment that has the
+  /// parameter; other keys apply to every experiment. Unknown and repeated keys are errors.
+  /// Values are numbers and names; only configs can contain ranges.
   std::vector<std::string> sets;
-  /// Glob of `--filter`, matched with "family/variant" before `sets` are applied; empty keeps all.
-  /// A filtered-out baseline becomes null, and experiments without variants are dropped. It is an
-  /// error if no experiment is left.
+  /// Glob of `--filter` for "family/variant", applied before `sets`; empty: all variants. A
+  /// baseline that does not match becomes null, and experiments without matching variants are
+  /// dropped. It is an error if no experiment remains.
   std::string filter;
 };
 
-/// Throws ConfigError that names the option, such as "--set n=0: tiling.n[0]: 0 is out of range;
+/// Throws ConfigError, which names the option: "--set n=0: tiling.n[0]: 0 is out of range;
 /// allowed: 1 to 65536 (n: rows of A)".
 void apply_overrides(const ConfigOverrides& overrides, Config& config);
 
-/// Reads a parameter's value as in `--set`: numbers as in a config, names without quotes. Throws
-/// ConfigError "<source>: <parameter>: <message>".
+/// Reads a parameter's value in the syntax of `--set`: numbers as in a config, names without
+/// quotes. Throws ConfigError "<source>: <parameter>: <message>".
 Value value_of(const std::string& text, const Parameter& parameter, const std::string& source);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Reads experiment configs from strict JSON. Every error names the location in the file.
+// Reads experiment configs from strict JSON. Every error names its location in the file.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace gpuexp {
 /// Path that selects standard input.
 inline constexpr const char* kStandardInput = "-";
 
-/// Reads and checks one config. Throws ConfigError. Uses no GPU.
+/// Reads and checks one config, without a GPU. Throws ConfigError.
 Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides = {});
 
@@ -24,9 +24,10 @@ Config parse_config(std::string text, const std::string& path, const Registry& r
                     const ConfigOverrides& overrides = {});
 
 /// Merges several configs: all experiments and figures in order, with experiments named
-/// <config>.<experiment>. A single config stays unchanged. The name is that of the files' common
-/// folder. The text is a complete config, from which a run can be resumed. Throws ConfigError if
-/// two configs have the same name or, without a seed in `overrides`, different seeds.
+/// <config>.<experiment>. A single config stays unchanged. The merged name is that of the files'
+/// common folder. The merged text is a complete config, from which a run can be resumed. Throws
+/// ConfigError if two configs have the same name or, without a seed in `overrides`, different
+/// seeds.
 Config read_as_one(const std::vector<std::filesystem::path>& paths, const Registry& registry,
                    const ConfigOverrides& overrides = {});
 

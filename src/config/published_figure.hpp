@@ -1,5 +1,5 @@
-// A published figure as claims about rows of a config: the published numbers, their source, and the
-// range in which a measured number reproduces them.
+// A published figure as claims about rows of a config: published numbers, their source, and the
+// range within which a measured number reproduces a published one.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@ struct ClaimedRow {
   std::string experiment;
   std::string variant;
   std::string mode;
-  /// Values, by name, of the parameters that distinguish the row within its experiment.
+  /// Names and values of the parameters that distinguish the row within its experiment.
   std::vector<std::pair<std::string, Field>> parameters;
-  std::int64_t times = 1;  ///< number of times the row is added
+  std::int64_t times = 1;  ///< factor of the row in a sum over rows
 
   bool operator==(const ClaimedRow&) const = default;
 };
 
-/// The sum over rows and columns, divided by the sum over the rows of `over` unless it is empty.
+/// The sum over rows and columns, divided by the sum over the rows of `over`, if any.
 struct Quantity {
   std::vector<std::string> columns;
   std::vector<ClaimedRow> rows;
   std::vector<ClaimedRow> over;
   std::vector<std::string> over_columns;  ///< columns of the rows in `over`; empty: `columns`
-  double scale = 1;  ///< units of the columns, or of a ratio, in one unit of the claim
+  double scale = 1;  ///< number of the columns' units (or of the ratio's) in one unit of the claim
 
   bool operator==(const Quantity&) const = default;
 };
 
-/// The model's values for the quantity of a claim; empty where the model gives none.
+/// The model's values for a claim's quantity; empty if the model has no value.
 struct ClaimModel {
-  std::optional<double> here;       ///< on the device of the run
-  std::optional<double> published;  ///< on the device of the published number
+  std::optional<double> here;       ///< on the GPU of the run
+  std::optional<double> published;  ///< on the GPU of the published figure
   /// Why a value is missing; "" if the figure has no device, or if no model was evaluated.
   std::string why_not;
   std::string bound_by;  ///< limiting resource of the quantity's last row on the run's device
@@ -48,12 +48,12 @@ struct ClaimModel {
 
 struct Claim {
   std::string name;
-  std::string unit;  ///< unit of `published` and of all numbers shown with it
+  std::string unit;  ///< unit of `published` and of all other numbers of the claim
   double published = 0;
   Quantity quantity;
-  double band_low = 0;  ///< minimum ratio of the measured to the expected value
+  double band_low = 0;  ///< minimum of measured value / expected value
   double band_high = 0;
-  std::string because;      ///< reason for the width of the band
+  std::string because;      ///< reason for band_low and band_high
   std::string expectation;  ///< known reason why a device may differ; may be ""
   ClaimModel model;         ///< in the claim's unit
 
@@ -80,7 +80,7 @@ struct PublishedFigure {
   bool operator==(const PublishedFigure&) const = default;
 };
 
-/// Number of base units, those of columns, in one unit of a claim; empty if the unit cannot be
+/// Number of base units (units of columns) in one unit of a claim; empty if the unit cannot be
 /// converted. A ratio ("×", "%") has the base unit "".
 std::optional<double> units_per(const std::string& unit, const std::string& base);
 

@@ -1,4 +1,5 @@
-// Measured ceilings of one GPU in a file: `gpuexp info --measure` writes it, predictions read it.
+// A file with the measured ceilings of one GPU. `gpuexp info --measure` writes it; predictions
+// read it.
 #pragma once
 
 #include <filesystem>
@@ -20,24 +21,25 @@ struct MeasuringConditions {
 struct CeilingsFile {
   std::string device;  ///< the driver's name of the GPU
   MeasuringConditions conditions;
-  std::string links_to;    ///< UUID of another GPU, if these are ceilings of the links to it
+  std::string
+      links_to;  ///< UUID of the other GPU if the ceilings are those of links; otherwise empty
   std::string git_commit;  ///< commit from which gpuexp was built
   std::string utc;         ///< time of the measurement
   MeasuredCeilings measured;
 
   bool operator==(const CeilingsFile&) const = default;
 
-  /// A figure that was not measured is empty.
+  /// The ceilings; values that were not measured are empty.
   Ceilings ceilings() const;
 };
 
-/// Adds the ceilings of links. If several files have one, the worst is kept: work that spans
-/// several links waits for the slowest.
+/// Adds the ceilings of links. If several files have the same ceiling, the worst value is kept,
+/// because work on several links waits for the slowest link.
 void add_links(MeasuredCeilings& measured, const CeilingsFile& links);
 
 std::string to_json(const CeilingsFile& file);
 
-/// Throws ConfigError with the file and the place in it.
+/// Throws ConfigError, which names the file and the JSON path of the error.
 CeilingsFile read_ceilings_file(const std::filesystem::path& path);
 
 }  // namespace gpuexp

@@ -1,5 +1,5 @@
-// Selects the code that a device runs from the architectures that a binary was compiled for. Only
-// newer architectures have the instructions that some variants use.
+// Selects the code that a device runs from the architectures for which a binary was compiled. The
+// instructions of some variants exist only in code for newer architectures.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,18 @@ namespace gpuexp {
 
 /// Code of one architecture.
 struct CompiledCode {
-  int capability = 0;        ///< compute capability that it was compiled for; 80 for 8.0
+  int capability = 0;        ///< compute capability of the code; 80 for 8.0
   bool is_specific = false;  ///< with architecture-specific instructions: 90a, 120f
 };
 
 /// The code that the driver selects for a device of compute capability `capability` (90 for 9.0):
-/// machine code of the same major and at most the same minor version, else PTX of at most that
-/// capability. `architectures` is CMAKE_CUDA_ARCHITECTURES, with commas or semicolons between
-/// entries ("80-real,90a-real,80-virtual", "native", "all", "all-major"). Empty if the binary has
-/// no code that the device can run.
+/// machine code of the same major and at most the same minor version, otherwise PTX of at most
+/// this capability. Empty if the binary has neither. `architectures` is CMAKE_CUDA_ARCHITECTURES,
+/// with commas or semicolons ("80-real,90a-real,80-virtual", "native", "all", "all-major").
 std::optional<CompiledCode> code_for(std::string_view architectures, int capability);
 
-/// A reason if the code for that device lacks the instructions of compute capability `needed` or,
-/// with `specific`, the architecture-specific instructions. Empty if it has them.
+/// A reason if the device's code lacks the instructions of compute capability `needed` or, if
+/// `specific`, architecture-specific instructions. Empty if it has them.
 std::optional<std::string> lacks_code(std::string_view architectures, int capability, int needed,
                                       bool specific);
 

@@ -1,5 +1,4 @@
-// The error of a device, separate from the code that throws and handles it. C++17, included by .cu
-// files.
+// An error of a device. C++17, included by .cu files.
 #pragma once
 
 #include <stdexcept>
@@ -16,13 +15,13 @@ enum class DeviceFault {
   interrupted,  ///< did not return soon after an interrupt; the context is abandoned
 };
 
-/// A launch or a call that the device refused, that destroyed the context, or that did not return.
+/// A launch or a call failed, destroyed the context, or did not return.
 class DeviceError : public std::runtime_error {
  public:
   DeviceError(const std::string& what, DeviceFault fault)
       : std::runtime_error(what), fault_(fault) {}
   DeviceFault fault() const { return fault_; }
-  /// Nothing can run until the executor has recovered.
+  /// Whether nothing can run until the executor has recovered.
   bool device_lost() const { return fault_ != DeviceFault::refused; }
 
  private:

@@ -1,4 +1,4 @@
-// The limits and peak rates of a GPU, from a device that is present or from configs/devices/*.json.
+// Limits and peak rates of a GPU, from the driver or from configs/devices/*.json.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ struct SmLimits {
   int max_threads = 0;
   int max_blocks = 0;
   int registers = 0;                        ///< 32-bit registers
-  std::int64_t shared_bytes = 0;            ///< shared memory of the SM that blocks can share
-  std::int64_t shared_bytes_per_block = 0;  ///< after the opt-in attribute is raised
+  std::int64_t shared_bytes = 0;            ///< shared memory of the SM for all resident blocks
+  std::int64_t shared_bytes_per_block = 0;  ///< maximum, with the opt-in attribute
   std::int64_t reserved_shared_bytes = 0;   ///< reserved by the runtime in every block
 };
 
-/// Throws std::out_of_range with the known compute capabilities if this one is unknown.
+/// Throws std::out_of_range, which lists the known compute capabilities, if this one is unknown.
 SmLimits sm_limits(int cc_major, int cc_minor);
 
 /// Warp instructions per cycle of one SM.
@@ -34,9 +34,8 @@ struct SmRates {
   double xu = 0.5;
 };
 
-/// CUDA C++ Programming Guide, table "Throughput of Native Arithmetic Instructions": results per
-/// cycle and SM, divided by 32 lanes. Throws std::out_of_range with the known compute capabilities
-/// if this one is unknown.
+/// From the CUDA C++ Programming Guide, table "Throughput of Native Arithmetic Instructions":
+/// results per cycle and SM, divided by 32 lanes. Throws like sm_limits().
 SmRates sm_rates(int cc_major, int cc_minor);
 
 struct DeviceSpec {
@@ -53,14 +52,15 @@ struct DeviceSpec {
   double memory_bytes_per_s = 0;  ///< theoretical DRAM bandwidth
   std::int64_t l2_bytes = 0;
   double power_limit_w = 0;
-  double pcie_bytes_per_s = 0;  ///< between host and device, each way (topology.hpp); 0: unknown
+  double pcie_bytes_per_s =
+      0;  ///< between host and device, in each direction (topology.hpp); 0: unknown
   SmLimits sm;
-  /// Datasheet peak in operations per second (a fused multiply-add counts 2), dense, at the maximum
-  /// SM clock.
+  /// Peak operations per second from the datasheet, without sparsity, at the maximum SM clock. A
+  /// fused multiply-add counts as 2.
   std::array<std::optional<double>, kPipeCount> peak_ops_per_s{};
-  bool measured_here = false;  ///< read from a device that is present, not from a file
+  bool measured_here = false;  ///< read from a device that is present
   bool simulated = false;      ///< represents a GPU whose kernels the CPU executes
-  Machine machine = {};        ///< the GPUs of its host
+  Machine machine = {};        ///< the GPUs of the device's host
 
   int compute_capability() const { return 10 * cc_major + cc_minor; }
   std::optional<double> peak(Pipe pipe) const { return peak_ops_per_s[static_cast<int>(pipe)]; }

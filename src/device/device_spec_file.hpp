@@ -11,7 +11,7 @@
 
 namespace gpuexp {
 
-/// A device spec as its file gives it, with its other names.
+/// The contents of a device spec's file.
 struct DeviceSpecFile {
   DeviceSpec spec;
   std::vector<std::string> aliases;
@@ -19,19 +19,19 @@ struct DeviceSpecFile {
   ExpectedBands expected;  ///< empty if none are recorded
 };
 
-/// Reads one file. Throws ConfigError with file and JSON path.
+/// Reads one file. Throws ConfigError, which names the file and the JSON path.
 DeviceSpecFile read_device_spec(const std::filesystem::path& path);
 
-/// All specs in a directory, sorted by id. Throws ConfigError.
+/// All specs of a directory, sorted by id. Throws ConfigError.
 std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& directory);
 
-/// The spec whose id, name or alias equals `name`, ignoring letter case; otherwise the only one
-/// that users may mean by it ("4090", "a100-80gb"). Throws ConfigError with the candidates, or with
-/// the known ids and how to add a spec.
+/// The spec whose id, name or alias equals `name`, ignoring case; otherwise the only spec that
+/// matches an abbreviation ("4090", "a100-80gb"). Throws ConfigError, which lists the candidates,
+/// or the known ids and how to add a spec.
 const DeviceSpecFile& find_device_spec(const std::vector<DeviceSpecFile>& specs,
                                        const std::string& name);
 
-/// The spec of the device with this driver-reported name; null if there is none.
+/// The spec of the device with this name from the driver; null if there is none.
 const DeviceSpecFile* match_device_name(const std::vector<DeviceSpecFile>& specs,
                                         const std::string& name);
 

@@ -1,4 +1,4 @@
-// The state of one GPU: its settings, its errors, and its clocks, power and temperature.
+// Settings, errors, clocks, power and temperature of one GPU.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace gpuexp {
 
-/// Readings of the driver while ceilings were measured, over all rows that have any.
+/// Readings of the driver while ceilings were measured, over all rows with readings.
 struct LoadReadings {
-  /// Median SM clock of the rows, without rows in which power was at its limit.
+  /// Median over the rows, without rows at the power limit.
   std::optional<double> sm_clock_mhz;
   std::optional<double> memory_clock_mhz;  ///< median of the rows' minima
   std::optional<double> temperature_c;     ///< maximum
   std::optional<double> power_w;           ///< maximum of the rows' means
-  /// Number of rows by the reason for lowered clocks, named as in Telemetry::clock_reasons.
+  /// Number of rows for each reason for lowered clocks; names as in Telemetry::clock_reasons.
   std::map<std::string, int> clock_reasons;
   int rows = 0;
 
   bool operator==(const LoadReadings&) const = default;
 };
 
-/// Readings of the driver at one moment. Empty: unknown, or the GPU has no such property.
+/// Readings of the driver at one moment. Empty values are unknown or do not exist on this GPU.
 struct DeviceState {
   bool is_mig_instance = false;  ///< CUDA uses a part of the GPU
   std::optional<bool> mig_on;
@@ -33,26 +33,27 @@ struct DeviceState {
   std::optional<bool> ecc_on_by_default;
   std::optional<std::uint64_t> uncorrected_errors;           ///< since the driver was loaded
   std::optional<std::uint64_t> uncorrected_errors_lifetime;  ///< over the life of the board
-  std::optional<bool> row_remap_failed;  ///< at least once in the board's life (since Ampere)
+  std::optional<bool>
+      row_remap_failed;  ///< at least once in the life of the board (Ampere and later)
   std::optional<bool> row_remap_pending;
   std::optional<bool> page_retirement_pending;  ///< before Ampere
 
   std::optional<double> power_w;
-  std::optional<double> power_limit_w;  ///< the lowest of all limits in force
+  std::optional<double> power_limit_w;  ///< the lowest limit in force
   std::optional<double> power_limit_default_w;
   std::optional<double> temperature_c;
   std::optional<double> slowdown_margin_c;  ///< distance to the temperature that lowers clocks
 
   std::optional<double> sm_clock_mhz;
   std::optional<double> sm_clock_max_mhz;
-  std::optional<double> sm_clock_max_boost_mhz;  ///< maximum that a user may set
+  std::optional<double> sm_clock_max_boost_mhz;  ///< maximum clock that a user may set
   std::optional<double> sm_clock_set_mhz;        ///< applications clock
   std::optional<double> sm_clock_set_by_default_mhz;
   std::optional<double> memory_clock_mhz;
   std::optional<double> memory_clock_max_mhz;
   std::optional<int> performance_state;  ///< 0 is the fastest
-  /// NVML's names in lower case, including harmless reasons: gpu_idle, applications_clocks_setting,
-  /// sync_boost, display_clock_setting.
+  /// Reasons for the current clocks: NVML's names in lower case, including the harmless gpu_idle,
+  /// applications_clocks_setting, sync_boost and display_clock_setting.
   std::optional<std::vector<std::string>> clock_reasons;
 
   std::optional<int> pcie_generation;
@@ -64,7 +65,8 @@ struct DeviceState {
   std::optional<bool> persistence_on;
   std::optional<std::string> compute_mode;  ///< default, exclusive_process, prohibited
   std::optional<int> processes;  ///< processes with a context on the GPU, including graphics
-  std::optional<std::int64_t> process_bytes;  ///< their device memory, as far as NVML reports it
+  std::optional<std::int64_t>
+      process_bytes;  ///< device memory of these processes, if NVML reports it
 
   std::optional<LoadReadings> load;  ///< empty if nothing was measured
 
@@ -72,14 +74,14 @@ struct DeviceState {
 };
 
 struct Telemetry {
-  std::optional<double> sm_clock_mhz;      ///< mean, as the driver reports it
+  std::optional<double> sm_clock_mhz;      ///< mean over time, from the driver
   std::optional<double> memory_clock_mhz;  ///< minimum
   std::optional<double> power_w;           ///< mean
   std::optional<double> power_limit_w;     ///< in force
   std::optional<double> temperature_c;     ///< maximum
-  /// Reasons for clocks below the device's setting, with NVML's names in lower case: sw_power_cap,
-  /// hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown. Idleness
-  /// and clocks set by a user are not among them.
+  /// Reasons for clocks below the device's setting: NVML's names in lower case, sw_power_cap,
+  /// hw_slowdown, sw_thermal_slowdown, hw_thermal_slowdown, hw_power_brake_slowdown. Idleness and
+  /// clocks set by a user are excluded.
   std::vector<std::string> clock_reasons;
 };
 

@@ -1,4 +1,4 @@
-// What healthy GPUs of one model reach: section "expected" of configs/devices/<id>.json.
+// Ceilings of healthy GPUs of one model: section "expected" of configs/devices/<id>.json.
 #pragma once
 
 #include <map>
@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// Range of a ceiling measured on healthy GPUs, in the unit of its CeilingTerm. It has at least one
-/// end.
+/// Range of a ceiling measured on healthy GPUs, in the unit of its CeilingTerm. `low`, `high` or
+/// both are set.
 struct ExpectedBand {
   std::optional<double> low;
   std::optional<double> high;

@@ -11,17 +11,19 @@ enum class LinkKind {
 
 /// Which pairs of GPUs have a direct link.
 enum class LinkLayout {
-  by_switch,  ///< none: all links of a GPU go to switches, and reach any other GPU at full rate
+  by_switch,  ///< no pair: all links of a GPU go to switches, which reach any other GPU at full
+              ///< rate
   all_pairs,  ///< every pair
-  pairs,      ///< each GPU with one other
+  pairs,      ///< each GPU is linked to one other GPU
 };
 
-/// GPUs of one model. Values are from the datasheet or, on a present machine, from the driver.
+/// GPUs of one model in a host. Values are from the datasheet or, for a GPU that is present, from
+/// the driver.
 struct Machine {
   int gpus = 1;
   LinkKind link = LinkKind::none;
   LinkLayout layout = LinkLayout::by_switch;
-  double link_bytes_per_s = 0;  ///< from one GPU to all others together, and from all to one
+  double link_bytes_per_s = 0;  ///< from one GPU to all other GPUs, and from all other GPUs to one
 };
 
 }  // namespace gpuexp

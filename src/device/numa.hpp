@@ -1,5 +1,5 @@
 // NUMA nodes of a GPU and of this process, as Linux reports them under /sys. Transfers between
-// nodes are longer.
+// nodes take longer than transfers within a node.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace gpuexp {
 
-/// The node of the device with this PCI bus id ("00000000:17:00.0", as in DeviceInfo); empty if the
-/// machine has one node or does not report it.
+/// The node of the device with this PCI bus id ("00000000:17:00.0", as in DeviceInfo). Empty if
+/// the machine has one node or does not report nodes.
 std::optional<std::int64_t> numa_node_of(const std::string& pci_bus_id,
                                          const std::filesystem::path& sys = "/sys");
 
-/// Nodes whose processors this process may use, in order: "0" or "0,1"; empty if Linux does not
-/// report them.
+/// Nodes whose processors this process may use: "0" or "0,1". Empty if Linux does not report
+/// them.
 std::optional<std::string> numa_nodes_of_process(const std::filesystem::path& sys = "/sys");
 
 /// Processors that this thread may use, in Linux's notation: "0-3,8"; empty if unknown.
 std::string processors_of_thread();
 
-/// Restricts this thread, and threads that it starts afterwards, to those of its processors that
-/// are local to the device. Changes nothing if it has none of them, for example because it was
-/// bound to others, or if the machine does not report them.
+/// Restricts this thread, and threads that it starts later, to its processors that are local to
+/// the device. Changes nothing if none of its processors is local, or if the machine does not
+/// report which are.
 void pin_to_local_processors(const std::string& pci_bus_id,
                              const std::filesystem::path& sys = "/sys");
 

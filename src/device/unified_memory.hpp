@@ -1,4 +1,4 @@
-// The memory of an SM that L1 and shared memory divide, and how the driver divides it.
+// The memory of an SM that L1 and shared memory divide, and the division that the driver chooses.
 #pragma once
 
 #include <cstdint>
@@ -8,37 +8,39 @@
 
 namespace gpuexp {
 
-/// What the blocks of a kernel need of this memory.
+/// Shared memory and threads of a kernel's blocks.
 struct SharedDemand {
   std::int64_t block_threads = 0;
-  std::int64_t block_bytes = 0;     ///< static and dynamic shared memory, without reserved bytes
-  int resident = 0;                 ///< blocks on an SM
-  int resident_without_shared = 0;  ///< blocks on an SM if they used no shared memory
+  std::int64_t block_bytes =
+      0;             ///< static and dynamic shared memory, without bytes reserved by the runtime
+  int resident = 0;  ///< number of resident blocks per SM
+  int resident_without_shared =
+      0;  ///< number of resident blocks per SM if they used no shared memory
 };
 
 /// In bytes.
 struct UnifiedMemory {
-  std::int64_t shared = 0;    ///< held by resident blocks, including reserved bytes
-  std::int64_t carveout = 0;  ///< available to shared memory
-  std::int64_t l1 = 0;        ///< available to L1
+  std::int64_t shared = 0;    ///< used by resident blocks, including reserved bytes
+  std::int64_t carveout = 0;  ///< available as shared memory
+  std::int64_t l1 = 0;        ///< available as L1
 };
 
-/// How the memory is divided while the kernel runs, if no other carve-out was requested. The sizes
+/// The division while the kernel runs, if no other carve-out was requested. The possible sizes
 /// are from the CUDA C++ Programming Guide (Shared Memory, for each compute capability). The
 /// driver's choice among them was measured on an H200, with the same result on an H100. For other
-/// compute capabilities, it is assumed to be the smallest that holds the resident blocks
+/// compute capabilities, the smallest size that holds the resident blocks is assumed
 /// (docs/studies/caches). Empty if the size of the memory is unknown.
 std::optional<UnifiedMemory> unified_memory(const DeviceSpec& device, const SharedDemand& demand);
 
-/// Average number of repetitions of a shared memory wavefront that uses all banks, because it
-/// coincides with a sector in one cycle (docs/studies/shared_memory). Measured on an H200, with the
-/// same result on an H100; 0 for GPUs of other compute capabilities.
+/// Average number of repetitions of a shared memory wavefront that uses all banks, for each kind
+/// of sector in the same cycle (docs/studies/shared_memory). Measured on an H200, with the same
+/// result on an H100; 0 for other compute capabilities.
 struct SectorRepeats {
-  // Repetitions of stores, by:
+  // Repetitions of stores due to:
   double line = 0;  ///< a sector of a line that L1 fills
   double copy = 0;  ///< a sector that a copy writes to shared memory
-  // Repetitions of loads, by:
-  double stored = 0;  ///< a sector stored to global memory, of a line that L1 does not have
+  // Repetitions of loads due to:
+  double stored = 0;  ///< a sector stored to global memory whose line is not in L1
   double read = 0;    ///< a sector that the copy engine reads from shared memory
 };
 

@@ -1,5 +1,5 @@
-// Rows of results from which a ceiling of a device is measured. The measuring family declares them.
-// C++17, included by .cu files.
+// Rows of results from which ceilings of a device are computed, declared by the family whose
+// variants measure them. C++17, included by .cu files.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace gpuexp {
 
-/// How a row of these variants in this mode gives a ceiling. The setters return the object, so that
-/// a declaration is one expression.
+/// How a row of these variants in this mode gives a ceiling. Setters return the object, so that a
+/// declaration is one expression.
 struct CeilingRows {
   enum class Kind {
-    rate,     ///< amount over time
-    latency,  ///< time over amount
-    sm_clock  ///< the row's SM clock, for a variant that no power limit slows
+    rate,     ///< column `amount` divided by time
+    latency,  ///< time divided by column `amount`
+    sm_clock  ///< SM clock of the row, for a variant that no power limit slows
   };
 
   /// `ceiling` is a CeilingTerm::id; `amount` is a column name.
@@ -26,11 +26,11 @@ struct CeilingRows {
                              std::string amount);
   static CeilingRows sm_clock(std::string variant, Mode mode);
 
-  /// Restricts the rows to this value of the parameter.
+  /// Selects the rows with this value of the parameter.
   CeilingRows& where(std::string name, std::string wanted);
-  /// Multiplies the amount by the number of the ceiling's units that it counts on the device.
+  /// Multiplies the amount by the number of the ceiling's units per count on the device.
   CeilingRows& times(double (*units)(const DeviceSpec&));
-  /// Subtracts the time of an empty kernel.
+  /// Subtracts the time of an empty kernel from the row's time.
   CeilingRows& without_launch();
   /// Subtracts this share of the other variant's time for the same problem.
   CeilingRows& without(std::string variant, double share);

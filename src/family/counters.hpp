@@ -1,4 +1,4 @@
-// Hardware counters: column names, and the Nsight Compute metrics from which they are computed.
+// Hardware counters: column names, and the Nsight Compute metrics of their values.
 #pragma once
 
 #include <array>
@@ -19,16 +19,16 @@ struct KernelCounts {
 struct LaunchCounts {
   std::vector<std::string> metrics;   ///< Nsight Compute names
   std::vector<KernelCounts> kernels;  ///< in launch order
-  int passes = 0;                     ///< number of replays
-  /// For counts estimated from some blocks: the largest relative standard error of a metric. Empty
-  /// for counts of the hardware.
+  int passes = 0;                     ///< number of times that the launch was replayed
+  /// For counts estimated from a sample of blocks: the largest relative standard error of a
+  /// metric. Empty for hardware counts.
   std::optional<double> standard_error = std::nullopt;
 };
 
-/// A counter's value is scale × numerator / denominator, or scale × numerator without a
+/// A counter's value is scale × numerator / denominator, or scale × numerator if there is no
 /// denominator. For several kernels, numerators and denominators are summed before the division.
-/// This is exact for sums over the units of the GPU. `.avg` and `.max` of cycles are also summed,
-/// because kernels run one after another.
+/// This is exact for sums over the units of the GPU, and for `.avg` and `.max` of cycles, because
+/// kernels run one after another.
 struct Counter {
   std::string_view id;     ///< column name without "counter."
   std::string_view group;  ///< group for `--counters GROUP`
@@ -38,9 +38,9 @@ struct Counter {
   std::string_view numerator;
   std::string_view denominator = {};
   double scale = 1;
-  /// Nsight Compute's name of the ratio; empty if it has none.
+  /// Nsight Compute's metric for the ratio; empty if there is none.
   std::string_view nsight_name = {};
-  double bytes_each = 0;  ///< bytes per unit, for counters that sentences convert to bytes
+  double bytes_each = 0;  ///< bytes per count, for counters that sentences convert to bytes
 };
 
 inline constexpr std::array kCounters{
@@ -233,16 +233,17 @@ inline constexpr std::array kCounters{
 /// The distinct groups of kCounters, in order.
 std::vector<std::string> counter_groups();
 
-/// Names that `--counters` accepts besides Nsight Compute metrics: "all", "none", groups, counters.
+/// Names that `--counters` accepts in addition to Nsight Compute metrics: "all", "none", groups
+/// and counters.
 std::vector<std::string> counter_names();
 inline constexpr const char* kAllCounters = "all";
 inline constexpr const char* kNoCounters = "none";
 
-/// Null if the id is unknown.
+/// The counter with this id; null if there is none.
 const Counter* find_counter(std::string_view id);
 
-/// Whether the name has the form of an Nsight Compute metric: unit, two underscores, quantity and a
-/// point, such as "lts__t_sectors.sum".
+/// Whether the name has the form of an Nsight Compute metric: unit, two underscores, quantity,
+/// dot and suffix, such as "lts__t_sectors.sum".
 bool is_nsight_metric(std::string_view name);
 
 /// One counter column: an entry of kCounters or an Nsight Compute metric.
@@ -257,17 +258,18 @@ struct SelectedCounter {
   bool operator==(const SelectedCounter&) const = default;
 };
 
-/// The counters that `names` select: names of groups, counters and Nsight Compute metrics, or
-/// "all". The result is in the order of kCounters, followed by metrics, without repetitions.
-/// Unknown names are ignored.
+/// The counters selected by names of groups, counters and Nsight Compute metrics, or by "all".
+/// The result is in the order of kCounters, followed by metrics, without duplicates. Unknown
+/// names are ignored.
 std::vector<SelectedCounter> select_counters(const std::vector<std::string>& names);
 
-/// The distinct metrics that the counters need.
+/// The distinct metrics from which the counters are computed.
 std::vector<std::string> metrics_of(const std::vector<SelectedCounter>& counters);
 
-/// The counter's value over all kernels of a launch, or of kernel number `kernel`. Empty if a
-/// metric is missing, if the denominator is 0, or if a metric of several kernels cannot be
-/// combined. Only sums are added; for "….max" and "….min" the extreme is taken.
+/// The counter's value over all kernels of a launch, or for kernel number `kernel`. Of several
+/// kernels, metrics are summed; "….max" and "….min" become the maximum and the minimum. Empty if
+/// a metric is missing, if the denominator is 0, or if a metric of several kernels cannot be
+/// combined.
 std::optional<double> counted(const SelectedCounter& counter, const LaunchCounts& counts,
                               std::optional<std::size_t> kernel = std::nullopt);
 

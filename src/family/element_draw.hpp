@@ -1,5 +1,5 @@
-// Sampling of the output elements to compare, for references that are too expensive to compute in
-// full. C++17, included by .cu files.
+// Random selection of the output elements to compare, for references that are too expensive to
+// compute in full. C++17, included by .cu files.
 #pragma once
 
 #include <cmath>
@@ -9,15 +9,16 @@
 
 namespace gpuexp {
 
-/// Selects pieces of neighbouring elements by a hash of their index. Device and host select the
-/// same pieces without storing a list.
+/// Selects pieces of kPiece neighbouring elements by a hash of the piece's index, so that device
+/// and host select the same pieces without a list.
 struct ElementDraw {
-  /// Neighbouring elements share data that the reference reads. A piece is small, because errors
+  /// Neighbouring elements share data that the reference reads. Pieces are short, because errors
   /// often cover rows and tiles.
   static constexpr std::int64_t kPiece = 64;
 
   std::uint64_t seed = 0;
-  /// A piece is selected if its hash is below this value; with all bits set, every piece is.
+  /// A piece is selected if its hash is below this value. With all bits set, every piece is
+  /// selected.
   std::uint64_t threshold = ~std::uint64_t{0};
 
   GPUEXP_HOST_DEVICE bool is_all() const { return threshold == ~std::uint64_t{0}; }
@@ -29,8 +30,8 @@ struct ElementDraw {
   }
 };
 
-/// Selects about this share of the pieces; all pieces for a share of 1 or more. Equal seeds select
-/// equal pieces, independently of inputs generated from the same seed.
+/// Selects about this share of the pieces; all pieces if the share is 1 or more. Equal seeds select
+/// equal pieces. The selection does not depend on inputs generated from the same seed.
 inline ElementDraw drawn_share(double share, std::uint64_t seed) {
   if (!(share < 1)) return {};
   return {random_bits(~seed, 0), static_cast<std::uint64_t>(std::ldexp(share, 64))};

@@ -1,5 +1,5 @@
-// Changes of hardware counters and metrics that a variant declares relative to the variant that it
-// is compared to. C++17, included by .cu files.
+// Changes of hardware counters and metrics that a variant declares relative to its compare_to.
+// C++17, included by .cu files.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace gpuexp {
 /// Prefix of metric columns.
 inline constexpr std::string_view kMetricMark = "metric.";
 
-/// Time column, for changes of the host's work, which no counter or metric shows.
+/// Time column, for changes on the host, which no counter or metric shows.
 inline constexpr std::string_view kTimeColumn = "time_median_us";
 
 enum class Direction { decreases, increases, unchanged };
@@ -25,11 +25,11 @@ inline constexpr std::array kDirections{Direction::decreases, Direction::increas
                                         Direction::unchanged};
 std::string_view name_of(Direction direction);
 
-/// Default factor within which a counter counts as unchanged.
+/// Maximum factor of a change that counts as unchanged, if none is given.
 inline constexpr double kUnchangedFactor = 1.05;
 
-/// Expected change of one counter between two variants. Condition is a predicate of the problem,
-/// which it receives as the family's struct or, if the type is erased, as a pointer.
+/// Expected change of one counter between two variants. Condition is a predicate of the problem:
+/// of the family's struct or, in the type-erased form, of an opaque pointer.
 template <class Condition>
 struct BasicExpectedChange {
   BasicExpectedChange(std::string c, Direction d, double f = kUnchangedFactor,
@@ -40,17 +40,17 @@ struct BasicExpectedChange {
   std::string counter;
   Direction direction;
   double factor;    ///< minimum factor; maximum for Direction::unchanged
-  Condition where;  ///< problems at which the change is expected; empty: all
+  Condition where;  ///< predicate of problems at which the change is expected; empty: all problems
 };
 
 using ExpectedChange = BasicExpectedChange<Callback<bool(const void* problem)>>;
-/// Ignores conditions, which cannot be compared.
+/// Compares all members except conditions, which cannot be compared.
 bool operator==(const ExpectedChange& a, const ExpectedChange& b);
 void add_expected_change(std::vector<ExpectedChange>& changes, ExpectedChange change);
 template <class Problem>
 using ExpectedChangeOf = BasicExpectedChange<TypedCallback<bool(), Problem>>;
 
-/// Changes whose conditions receive the family's struct.
+/// Expected changes whose conditions receive the family's struct.
 template <class Problem>
 class ExpectedChangesOf {
  public:
@@ -66,20 +66,20 @@ class ExpectedChangesOf {
   std::vector<ExpectedChange> erased_;
 };
 
-/// Whether the counter changed as expected. Counters are not negative. A change from 0 to a
-/// positive value is an increase by any factor. False for NaN.
+/// Whether the counter changed as expected. A change from 0 to a positive value counts as an
+/// increase by any factor. False for NaN.
 bool matches_expectation(const ExpectedChange& change, double from, double to);
 
-/// The changes expected at the problem, without conditions.
+/// The changes whose conditions hold for the problem, without conditions.
 std::vector<ExpectedChange> expected_changes_at(const std::vector<ExpectedChange>& changes,
                                                 const void* problem);
 
-/// Text of the column, without conditions: "dram_read_bytes decreases 1.9;l2_sectors unchanged
-/// 1.05".
+/// Text for the results' column, without conditions: "dram_read_bytes decreases 1.9;l2_sectors
+/// unchanged 1.05".
 std::string text_of(const std::vector<ExpectedChange>& changes);
 
-/// Parses the text of the column. Empty if a part is invalid, such as a direction of a later
-/// version.
+/// Parses the column's text. Empty if an entry is invalid, for example if it has a direction of a
+/// later version.
 std::optional<std::vector<ExpectedChange>> expected_changes_in(std::string_view text);
 
 }  // namespace gpuexp

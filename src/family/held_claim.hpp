@@ -1,10 +1,10 @@
-// A number in the comment above a variant, in a form that a test checks in the simulator or, for
-// counters that depend on caches or time, in recorded results:
+// A number in the comment above a variant, in a form that a test compares with the simulator or,
+// for counters that depend on caches or time, with recorded results:
 //
 //   // held: global_load_requests = 1/4 × shuffles within 2 % at dtype=fp32, n=4194304
 //
-// The quantity is a counter, a metric (metric.<name>) or one of kHeldQuantities. The problem is the
-// one that shows the variant, with the parameters after "at" replaced.
+// The quantity is a counter, a metric (metric.<name>) or one of kHeldQuantities. The problem has
+// the variant's shown_at parameters, replaced by the parameters after "at".
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace gpuexp {
 
-/// Further quantities. In a launch of several kernels, a kernel's quantity refers to the kernel
-/// with the largest number of threads.
+/// Quantities that are neither counters nor metrics. If a launch has several kernels, quantities
+/// of a kernel refer to the kernel with the most threads.
 inline constexpr std::array<std::string_view, 10> kHeldQuantities{
     "bank_conflict",       // maximum over shared-memory accesses of wavefronts / minimum wavefronts
                            // for the same bytes
@@ -40,11 +40,12 @@ struct HeldClaim {
   std::string quantity;
   HeldRelation relation = HeldRelation::equal;
   double number = 0;
-  std::string of;  ///< variant to whose value the number is relative; empty: absolute
+  std::string
+      of;  ///< variant whose value is multiplied by the number; empty: the number is absolute
   double tolerance = kHeldTolerance;                         ///< share of the number
   std::vector<std::pair<std::string, std::string>> at = {};  ///< parameter values
 
-  /// Whether the claim holds for the value or, if `of` is set, for the ratio. False for NaN.
+  /// Whether the claim holds for the value, or for the ratio to the value of `of`. False for NaN.
   bool holds(double value) const;
 };
 

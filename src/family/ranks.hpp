@@ -1,5 +1,5 @@
-// Problems that span several GPUs. Each GPU is a rank, as in MPI and NCCL, with its own pointers to
-// the buffers of the others. C++17, included by .cu files.
+// Problems that span several GPUs. Each GPU is a rank, as in MPI and NCCL, with its own pointers
+// to the buffers of all ranks. C++17, included by .cu files.
 #pragma once
 
 #include <initializer_list>
@@ -8,24 +8,24 @@
 
 namespace gpuexp {
 
-/// Maximum number of ranks: the GPUs of one host that NVSwitch connects.
+/// Maximum number of ranks: the number of GPUs that NVSwitch connects in one host.
 inline constexpr int kMaxRanks = 8;
 
-/// Pointers of one rank to a buffer of each rank; null past the last rank. It may be a kernel
+/// One rank's pointers to a buffer on each rank; null past the last rank. Can be a kernel
 /// argument.
 template <class T>
 struct Ranks {
   T* of[kMaxRanks];
 };
 
-/// A kernel that has waited too long for another rank writes this to host memory before it traps.
-/// Only host memory outlives its context.
+/// A kernel that has waited too long for another rank writes this report to host memory before it
+/// traps. Host memory stays readable when the trap destroys the context.
 struct WaitReport {
   int missing;    ///< 1 + the rank waited for; 0: no report
-  unsigned step;  ///< number of waits of the launch that the block completed before
+  unsigned step;  ///< number of waits of the launch that the block had completed
 };
 
-/// Pointers of one rank to the family's buffers on all ranks.
+/// One rank's pointers to the family's buffers on all ranks.
 struct RankBuffers {
   int rank = 0;
   std::vector<std::vector<void*>> of_ranks;  ///< by rank, in the order of Family::buffers

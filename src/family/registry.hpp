@@ -1,5 +1,5 @@
-// The families of this binary. Registration makes no CUDA call, prints nothing and does not throw.
-// Errors in declarations are stored, and main reports them.
+// The families of this binary. Registration calls no CUDA function, prints nothing and does not
+// throw; main reports errors in declarations.
 #pragma once
 
 #include <list>
@@ -20,24 +20,24 @@ class Registry {
   /// The registry of the process. Kernel files register with it before main.
   static Registry& global();
 
-  /// Call it before main, or before reading a config that names the family.
+  /// Must be called before main, or before a config that names the family is read.
   void add(Family family) noexcept;
-  /// Adds the text of one of a family's files, before or after the family itself. The comments
+  /// Adds the text of one of a family's source files, before or after the family. The comments
   /// above variants become their `why`.
   void add_source(std::string_view family_id, std::string_view text) noexcept;
 
-  /// Records the families that the build contains and those that it omits, separated by commas.
+  /// Stores the lists of omitted and of built families, separated by commas.
   void set_omitted(std::string_view families, std::string_view built) noexcept;
 
   /// Sorted by id. Addresses stay valid when families are added.
   const std::list<Family>& families() const { return families_; }
   const Family* find(std::string_view id) const;
-  /// The message about a family that the build omits; empty for other ids.
+  /// The error message for a family that the build omits; empty for other ids.
   std::optional<std::string> omitted_message(std::string_view id) const;
   /// The concatenated text of the family's files; "" if unknown.
   std::string_view source_of(std::string_view family_id) const;
 
-  /// The claims in the variant's comment that a test checks.
+  /// The `held:` claims in the variant's comment.
   const std::vector<HeldClaim>& held_claims(const std::string& family_id,
                                             const std::string& variant_id) const;
 

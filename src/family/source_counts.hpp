@@ -1,4 +1,4 @@
-// Counts per instruction of a kernel, as on Nsight Compute's source page.
+// Counts of each instruction of a kernel, as on Nsight Compute's source page.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace gpuexp {
 
 /// Sums over the warps of a launch. Sectors are the 32-byte sectors of global memory that loads,
 /// stores and cp.async access; ideal sectors are the minimum for the requested bytes. Wavefronts
-/// are those of the data stage for shared memory; ideal wavefronts are the number without bank
-/// conflicts.
+/// are data-stage wavefronts of shared memory accesses; ideal wavefronts are wavefronts without
+/// bank conflicts.
 struct SourceCounts {
   double warps = 0;             ///< warp instructions
   double lanes = 0;             ///< active lanes
@@ -30,7 +30,7 @@ struct CountedInstruction {
   SourceCounts counts;
 };
 
-/// A CUPTI SASS metric and its member.
+/// A CUPTI SASS metric, and the member for its value.
 struct SourceMetric {
   const char* name;
   double SourceCounts::*member;

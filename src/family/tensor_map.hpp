@@ -1,7 +1,8 @@
-// A tensor map: a tensor in global memory as the Tensor Memory Accelerator addresses it (CUDA C++
-// Programming Guide, "Asynchronous data copies using the Tensor Memory Accelerator"; CUDA Driver
-// API, cuTensorMapEncodeTiled). As a launch argument it represents the kernel's parameter of type
-// `const __grid_constant__ CUtensorMap`, which the launcher encodes. C++17 and free of CUDA.
+// A tensor map: the description of a tensor in global memory for the Tensor Memory Accelerator
+// (CUDA C++ Programming Guide, "Asynchronous data copies using the Tensor Memory Accelerator";
+// CUDA Driver API, cuTensorMapEncodeTiled). As a launch argument, it stands for the kernel's
+// parameter of type `const __grid_constant__ CUtensorMap`, which the launcher encodes. C++17
+// without CUDA headers.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +13,11 @@
 
 namespace gpuexp {
 
-/// Permutation of a box's rows in shared memory: 16-byte groups within this number of bytes.
+/// Permutation of 16-byte groups within this number of bytes of a box in shared memory.
 enum class Swizzle { none, bytes_32, bytes_64, bytes_128 };
 
-/// Values of elements outside the tensor in a box that is read. A store skips elements outside the
-/// tensor, except in the 16-byte group in which a row ends: an H200 writes this group whole.
+/// Value of the elements outside the tensor in a box that is loaded. Stores skip elements outside
+/// the tensor, except in the 16-byte group in which a row ends: an H200 writes the whole group.
 enum class OutOfBoundsFill { zero, nan };
 
 struct TensorMap {
@@ -26,8 +27,8 @@ struct TensorMap {
   std::vector<std::int64_t> extents;
   /// Strides in bytes of all dimensions except the first: multiples of 16.
   std::vector<std::int64_t> strides;
-  /// Elements per copy along each dimension, at most 256. The first dimension has a multiple of 16
-  /// bytes.
+  /// Number of elements per copy along each dimension, at most 256. The first dimension must have
+  /// a multiple of 16 bytes.
   std::vector<std::int64_t> box;
   Swizzle swizzle = Swizzle::none;
   OutOfBoundsFill fill = OutOfBoundsFill::zero;

@@ -6,7 +6,6 @@
 //   //
 //   // held: global_load_requests = 1/32 × naive
 //
-// Thus the source and the program show the same text.
 #pragma once
 
 #include <string>
@@ -17,12 +16,12 @@ namespace gpuexp {
 
 struct VariantComment {
   std::string variant;  ///< text between the dashes and the colon
-  std::string why;      ///< lines of the comment, joined by single spaces
-  /// Claims of lines that start with "held: " (held_claim.hpp), which "; " separates.
+  std::string why;      ///< lines of the comment after the heading, joined by single spaces
+  /// Claims in lines that start with "held: " (held_claim.hpp); "; " separates claims.
   std::vector<std::string> held;
 };
 
-/// The variant comments of a source, in order. A heading without text below it is skipped.
+/// The variant comments of a source, in order. Headings without text below them are skipped.
 std::vector<VariantComment> variant_comments(std::string_view source);
 
 }  // namespace gpuexp

@@ -15,7 +15,7 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-// Rank of each value minus the mean rank; equal values share the mean of their ranks.
+// Rank of each value minus the mean rank. Equal values have the mean of their ranks.
 std::vector<double> centred_ranks(const std::vector<double>& values) {
   const std::vector<double> ascending = sorted(values);
   std::vector<double> ranks;
@@ -27,7 +27,7 @@ std::vector<double> centred_ranks(const std::vector<double>& values) {
   return ranks;
 }
 
-// 1 above the median, -1 below, 0 on it.
+// 1 above the median, -1 below the median, 0 at the median.
 std::vector<double> signs_about_median(const std::vector<double>& values) {
   const double median = median_of(values).value();
   std::vector<double> signs;
@@ -43,8 +43,8 @@ double lagged_product(const std::vector<double>& values, std::size_t lag) {
   return sum;
 }
 
-// Correlation time of the signs of a first-order Gaussian autoregression: signs of normal numbers
-// with correlation r have correlation 2/pi asin r.
+// Correlation time of the signs of a first-order Gaussian autoregression: the signs of normal
+// numbers with correlation r have correlation 2/pi asin r.
 double autoregressive_time(const std::vector<double>& values) {
   constexpr double kLargest =
       0.95;  // the sum diverges at 1; no series here is long enough for more
@@ -65,8 +65,8 @@ double autoregressive_time(const std::vector<double>& values) {
   return time;
 }
 
-// Deviations from an estimated median sum to about 0, which lowers the estimate by a share of
-// window / n. Dividing by the remaining share corrects this.
+// Deviations from an estimated median sum to about 0, which decreases the estimate by the share
+// window / n. The last line divides by the remaining share.
 double windowed_time(const std::vector<double>& values) {
   const std::vector<double> signs = signs_about_median(values);
   const double variance = lagged_product(signs, 0);
@@ -120,7 +120,8 @@ std::optional<double> median_of(std::vector<double> values) {
 }
 
 double timer_quantum_us(std::vector<double> samples_us) {
-  // Far below the step of any timer, and far above the error of a conversion from float.
+  // Much less than the step of any timer, and much more than the error of a conversion from
+  // float.
   constexpr double kSameUs = 1e-3;
   std::sort(samples_us.begin(), samples_us.end());
   double quantum_us = 0;
@@ -132,7 +133,7 @@ double timer_quantum_us(std::vector<double> samples_us) {
 }
 
 double correlation_time(const std::vector<double>& samples_in_round_order) {
-  constexpr std::size_t kFewest = 6;  // fewer samples have no interval to widen
+  constexpr std::size_t kFewest = 6;  // median_ci95() has no interval for fewer samples
   if (samples_in_round_order.size() < kFewest) return 1;
   return std::max(
       {1.0, autoregressive_time(samples_in_round_order), windowed_time(samples_in_round_order)});
