@@ -5,8 +5,8 @@
 namespace gpuexp {
 
 /// An invalid config, or an invalid option that changes a config. The message names the file or
-/// option, the path in it, the value found and the values allowed. For a misspelt name it suggests
-/// the nearest known one.
+/// option, the path in it, the value found and the values allowed, and suggests the nearest known
+/// name for a misspelt one.
 class ConfigError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

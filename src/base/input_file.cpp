@@ -50,7 +50,7 @@ void check_readable(const std::string& file) {
 
 }  // namespace
 
-/// A regular file that is hashed as it is read.
+/// A regular file whose bytes are hashed when they are read.
 class HashedFile {
  public:
   explicit HashedFile(const std::string& path) : path_(path) {
@@ -62,7 +62,8 @@ class HashedFile {
   HashedFile(const HashedFile&) = delete;
   HashedFile& operator=(const HashedFile&) = delete;
 
-  /// Fills the part, except at the end of the file. Returns the number of bytes read; 0 at the end.
+  /// Fills the part, except at the end of the file. Returns the number of bytes read, 0 at the
+  /// end.
   std::size_t read(FilePart& part) {
     std::size_t count = 0;
     while (count < part.size()) {
@@ -77,7 +78,7 @@ class HashedFile {
     return count;
   }
 
-  /// Reads the rest of the file; call it once.
+  /// Reads the rest of the file. May be called once.
   FileIdentity identity() {
     FilePart rest;
     while (read(rest) > 0)
@@ -136,7 +137,7 @@ class InputFile::Buffer : public std::streambuf {
     while (z_.avail_out == text_.size()) {
       if (z_.avail_in == 0) fill();
       if (z_.avail_in == 0 && is_in_member_) fail("the file ends within it");
-      // A file has one or more gzip members. Like gzip, this ignores bytes after the last member.
+      // A file has one or more gzip members. Bytes after the last member are ignored, as in gzip.
       if (z_.avail_in == 0 || (!is_in_member_ && *z_.next_in != 0x1f)) return 0;
       if (!is_in_member_) inflateReset(&z_);
       const int result = inflate(&z_, Z_NO_FLUSH);
@@ -151,7 +152,7 @@ class InputFile::Buffer : public std::streambuf {
   }
 
   HashedFile file_;
-  z_stream z_{};  ///< for a plain file, holds the bytes of `raw_` that are not yet read
+  z_stream z_{};  ///< for a plain file, the bytes of `raw_` that are not yet read
   bool is_compressed_ = false;
   bool is_in_member_ = false;
   FilePart raw_;
@@ -174,7 +175,6 @@ FileIdentity identity_of(const std::string& file) {
 
 namespace {
 
-/// The planned identities by file name. Thread-safe.
 class PlannedFiles {
  public:
   void add(const FileIdentity& identity) {

@@ -13,7 +13,7 @@ namespace gpuexp {
 
 namespace {
 
-// Integers up to this magnitude, the range of int64, are written without an exponent.
+// Integers within the range of int64 are written without an exponent.
 constexpr double kPlainNumbers = 0x1p63;
 
 std::string number(double value) {
@@ -103,7 +103,7 @@ std::string Node::one_of(const std::vector<std::string>& names, std::string_view
 }
 
 void Node::check_bounds(double value, const Bounds& bounds) const {
-  // NaN fails this condition.
+  // False for NaN.
   const bool inside =
       (bounds.above_min ? value > bounds.min : value >= bounds.min) && value <= bounds.max;
   if (!inside) {

@@ -27,7 +27,7 @@ namespace {
   throw ConfigError(fmt::format("{}:{}:{}: {}", source, place.line, place.column, message));
 }
 
-// Builds the tree of a text, and rejects duplicate keys and integers beyond 64 bits.
+// Builds the tree of a text. Rejects duplicate keys and integers of more than 64 bits.
 class TreeBuilder {
  public:
   TreeBuilder(std::string_view text, std::string_view source)
@@ -85,7 +85,7 @@ class TreeBuilder {
     return list;
   }
 
-  // Appends members without searching for an equal name, which would take quadratic time.
+  // Appends members without searching for equal names, which would take quadratic time.
   Json object() {
     Json object = Json::object();
     std::unordered_set<std::string> names;

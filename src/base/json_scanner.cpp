@@ -125,8 +125,8 @@ JsonNumber JsonScanner::number() {
     }
   }
   if (std::from_chars(first, last, number.real).ec == std::errc()) return number;
-  // Out of range: strtod returns zero or a subnormal for a tiny number, and infinity for a huge
-  // one, which is an error.
+  // strtod returns zero or a subnormal for a number that is too small, and infinity, which is an
+  // error, for a number that is too large.
   number.real = std::strtod(std::string(first, last).c_str(), nullptr);
   if (!std::isfinite(number.real))
     fail(shorten({first, last}) + " is beyond the range of a double", begin);

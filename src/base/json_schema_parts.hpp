@@ -1,4 +1,4 @@
-// Builders for the JSON Schemas of configs and results. Members are ordered for human readers: a
+// Builders for the JSON Schemas of configs and results. Members are in an order for readers: a
 // schema's description precedes its properties.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace gpuexp::json_schema {
 /// A document of draft 2020-12. The caller adds its description and definitions.
 Json document(std::string_view title);
 
-/// The schema with a description as its first member; unchanged if `doc` is empty.
+/// Adds a description as the first member of the schema, unless `doc` is empty.
 Json described(std::string_view doc, const Json& schema);
 
 /// A reference to one of the document's "$defs".
@@ -21,7 +21,7 @@ Json reference(std::string_view definition);
 
 Json list_of(const Json& items, int at_least = 0);
 
-/// Whether an object may have members that `properties` does not name.
+/// Whether an object may have members that are not in `properties`.
 enum class OtherMembers { allowed, refused };
 Json object(const Json& properties, const std::vector<std::string>& required,
             OtherMembers others = OtherMembers::allowed);

@@ -13,7 +13,7 @@ namespace gpuexp {
 Json json_of(const Field& field);
 Json json_of(const ColumnInfo& column);
 
-/// A list with to_json(item) of each item.
+/// The list of to_json(item) for each item.
 template <class Items, class ToJson>
 Json json_list(const Items& items, const ToJson& to_json) {
   Json list = Json::array();
@@ -22,8 +22,8 @@ Json json_list(const Items& items, const ToJson& to_json) {
   return list;
 }
 
-/// The members of `head`, then the table's "columns" and "rows" with one line per element, so that
-/// line-based tools find a whole row on one line.
+/// The members of `head`, then the table's "columns" and "rows" with one line per element, so
+/// that line-based tools find a whole row on one line.
 std::string json_with_table(const Json& head, const Table& table);
 
 }  // namespace gpuexp

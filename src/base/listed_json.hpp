@@ -1,4 +1,4 @@
-// Compact JSON that only this program reads. A structure is written as a list of its members.
+// Compact JSON that only this program reads: a structure is a list of its members.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// Specialize it as a std::tuple of pointers to T's members, in the order of the list.
+/// Specialized as a std::tuple of pointers to T's members, in the order of the list.
 template <class T>
 inline constexpr auto kListedMembers = nullptr;
 
@@ -32,7 +32,7 @@ concept IsPair = requires(const T& value) {
 template <class T>
 Json listed_json(const T& value) {
   if constexpr (std::is_same_v<T, double>) {
-    // JSON has no infinity and no NaN, but the results of a wrong kernel may contain them.
+    // JSON has no infinity and no NaN, which results of wrong kernels may contain.
     if (std::isfinite(value)) return value;
     return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
   } else if constexpr (IsNumberOrText<T>) {
@@ -58,7 +58,7 @@ Json listed_json(const T& value) {
   }
 }
 
-/// Throws JsonError unless listed_json() wrote `json` for a value of type T.
+/// Throws JsonError if `json` is not the result of listed_json() for a value of type T.
 template <class T>
 T from_listed(const Json& json) {
   if constexpr (std::is_same_v<T, double>) {

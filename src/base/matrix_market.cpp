@@ -26,14 +26,14 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::size_t kMaxLine = 1024;  // the format's limit
+constexpr std::size_t kMaxLine = 1024;  // maximum line length of the format
 constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string in_quotes(std::string_view text) {
   return fmt::format("'{}'", shorten(printable(text)));
 }
 
-// Numbered lines of a stream.
+// The lines of a stream, with their numbers.
 class Lines {
  public:
   Lines(std::istream& in, std::string name) : in_(*in.rdbuf()), name_(std::move(name)) {}
@@ -67,7 +67,7 @@ class Lines {
     if (rest_.starts_with(prefix)) rest_.remove_prefix(prefix.size());
   }
   const std::string& line() const { return line_; }
-  /// The next word of the line; empty after the last one.
+  /// The next word of the line; empty at its end.
   std::string_view word() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
     const std::size_t length = std::min(rest_.find_first_of(" \t\r"), rest_.size());
@@ -81,7 +81,7 @@ class Lines {
     if (value && *value >= min && *value <= max) return *value;
     fail_at(what, text, fmt::format("a whole number from {} to {}", min, max));
   }
-  /// A value, rounded to fp32. Values that are too small become zero.
+  /// The next word as a value, rounded to fp32. Values that are too small become zero.
   float value(bool is_integer) {
     const std::string_view text = word();
     const auto value = number(text);
@@ -97,7 +97,7 @@ class Lines {
     }
     return rounded;
   }
-  /// `what` names the words before this position.
+  /// Fails unless the line has ended. `what` names the words read from it, for the message.
   void expect_end(const char* what) {
     const std::string_view text = word();
     if (!text.empty())
@@ -189,7 +189,7 @@ MatrixMarketHeader read_header(Lines& lines, const std::string& name) {
   return header;
 }
 
-// Does not check entries; read_entry() reports invalid ones later.
+// Ignores invalid entries, which read_entry() reports later.
 void count_diagonal(Lines& lines, MatrixMarketHeader& header) {
   if (header.symmetry != Symmetry::symmetric) return;
   for (std::int64_t i = 0; i < header.entries && lines.next_with_content(); ++i) {
@@ -248,7 +248,7 @@ std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
   return entries;
 }
 
-// With inputs in [-1, 1], partial sums of a row's products must be finite.
+// The sum must be finite, so that a row's product with inputs in [-1, 1] cannot overflow.
 void check_row_sums(const MatrixMarket& m, const std::string& name) {
   for (std::size_t row = 0; row + 1 < m.offsets.size(); ++row) {
     double sum = 0;
@@ -321,7 +321,7 @@ const MatrixMarketHeader& matrix_market_header(const std::string& file) {
 
 namespace {
 
-// Buffers are allocated with the sizes of the first header read.
+// Throws if the sizes differ from those of the header from which buffers were allocated.
 void check_header(const MatrixMarketHeader& read, const std::string& file) {
   const MatrixMarketHeader& planned = matrix_market_header(file);
   if (read.nonzeros() == planned.nonzeros() && read.rows == planned.rows &&
@@ -346,7 +346,7 @@ std::shared_ptr<const MatrixMarket> matrix_market(const std::string& file) {
   static Kept kept;
   const std::lock_guard lock(mutex);
   if (kept.matrix && kept.file == file && is_as_planned(file, kept.identity)) return kept.matrix;
-  kept = {};  // two large matrices may not fit in memory
+  kept = {};  // frees the cached matrix first: two large matrices may not fit in memory
   InputFile in(path_to_read(file));
   auto matrix = std::make_shared<const MatrixMarket>(read_matrix_market(in, file));
   FileIdentity identity = in.identity();

@@ -17,7 +17,8 @@ constexpr std::size_t kMaxGuessedWord = 64;
 constexpr std::size_t kMinPrefix = 3;
 constexpr std::size_t kMaxQuote = 80;
 
-// Optimal string alignment: the Levenshtein distance with transposition of neighbours as one edit.
+// Optimal string alignment: Levenshtein distance in which a transposition of neighbours is one
+// edit.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j)

@@ -24,11 +24,11 @@ namespace {
   throw ReportError(fmt::format("{}: cannot write: {}", name, std::strerror(error)));
 }
 
-// A temporary file. The destructor closes it, and removes it unless rename_to() succeeded.
+// A temporary file, which the destructor closes and, unless rename_to() succeeded, removes.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target) {
-    // Opened by name instead of with mkstemp, so that the umask determines its permissions.
+    // open() instead of mkstemp, so that the umask determines the permissions.
     constexpr int kAttempts = 100;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       path_ = fmt::format("{}.{}.{}.tmp", target, ::getpid(), attempt);
@@ -71,8 +71,7 @@ class TemporaryFile {
   bool kept_ = false;
 };
 
-// Makes the rename durable. Some file systems cannot sync a directory; the file's content is
-// durable anyway.
+// Makes the rename durable. Ignores errors, because some file systems cannot sync directories.
 void sync_directory_of(const std::filesystem::path& file) {
   const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -201,7 +201,7 @@ std::vector<std::string> number_texts(const std::vector<std::optional<double>>& 
 
 std::string significant(double value, int digits) {
   const double rounded = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
-  // Digits before the point are kept up to 10^14; exponents below -4 use scientific notation.
+  // Keeps all digits before the point up to 10^14; exponents below -4 use scientific notation.
   const int before_point = exponent_of(rounded) + 1;
   return fmt::format("{:.{}g}", rounded,
                      before_point > 15 ? digits : std::max(digits, before_point));
@@ -209,7 +209,7 @@ std::string significant(double value, int digits) {
 
 std::string time_text(double time_us) {
   constexpr int kDigits = 4;
-  // Rounded first, so that 999.96 µs becomes 1.000 ms.
+  // Rounds before the choice of the unit, so that 999.96 µs becomes 1.000 ms.
   const double rounded = std::strtod(fmt::format("{:.{}e}", time_us, kDigits - 1).c_str(), nullptr);
   const auto unit = std::find_if(kTimeUnits.begin(), kTimeUnits.end() - 1,
                                  [&](const TimeUnit& u) { return rounded >= u.us; });

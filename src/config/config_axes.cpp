@@ -28,7 +28,7 @@ Bounds bounds_of(const Parameter& p) {
   return {p.min, p.max, false, fmt::format("{}: {}", p.name, p.doc)};
 }
 
-// Tolerance for rounding of (to - from) / step, in steps.
+// Tolerance for the rounding error of (to - from) / step, in steps.
 constexpr double kStepSlack = 1e-9;
 
 // Rounds to 15 significant digits: the third step of 0.1 is 0.3, not 0.30000000000000004.
@@ -69,7 +69,7 @@ class AxisReader {
     add_real_range(node);
   }
 
-  // For a misspelt key, the message suggests keys of all forms.
+  // Accepts the keys of all forms, so that the message for a misspelt key suggests all of them.
   static void check_form(const Node& node) {
     std::vector<Key> keys(kRangeKeys.begin(), kRangeKeys.end());
     keys.insert(keys.end(), kPow2Keys.begin(), kPow2Keys.end());
@@ -183,7 +183,7 @@ bool holds_wave_edges(const Axis& axis) {
       axis.items, [](const AxisItem& i) { return std::holds_alternative<WaveEdges>(i); });
 }
 
-// The index in `axes` of each name in one list of "zip".
+// Indices in `axes` of the names in one list of "zip".
 std::vector<std::size_t> read_zip_list(const Node& node, const std::vector<Axis>& axes,
                                        std::vector<bool>& zipped) {
   std::vector<std::string> names(axes.size());
@@ -202,7 +202,7 @@ std::vector<std::size_t> read_zip_list(const Node& node, const std::vector<Axis>
   return group;
 }
 
-// Every axis is in one group. Groups are ordered by their first axis.
+// Groups of zipped axes, and a group for each other axis, ordered by their first axes.
 std::vector<std::vector<std::size_t>> read_groups(const Node& node, const std::vector<Axis>& axes) {
   std::vector<std::vector<std::size_t>> groups;
   std::vector<bool> zipped(axes.size(), false);
@@ -287,10 +287,10 @@ void drop_repetitions(Experiment& experiment) {
           group, [&](std::size_t index) { return items(index)[a] != items(index)[b]; });
       return different != group.end() && items(*different)[a] < items(*different)[b];
     };
-    // A stable sort makes equal tuples adjacent, with the first one written in front.
+    // A stable sort puts equal tuples next to each other, with the one written first in front.
     std::vector<std::size_t> order(items(group.front()).size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // A range already ascends and may be long, so it is not sorted.
+    // Ascending items, such as those of long ranges, need no sort.
     const auto descends = [&](std::size_t a, std::size_t b) { return !before(a, b); };
     if (std::adjacent_find(order.begin(), order.end(), descends) == order.end()) continue;
     std::ranges::stable_sort(order, before);

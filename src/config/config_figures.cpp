@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kMetric = "metric.";
 constexpr std::string_view kCounter = "counter.";
 
-// Column names with their units.
+// Columns that claims may name for any family, with their units.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kFixedColumns{
     {{"time_median_us", "us"},
      {"useful_gb_per_s", "GB/s"},
@@ -64,9 +64,9 @@ const Field* find_parameter(const ClaimedRow& row, const std::string& name) {
   return nullptr;
 }
 
-// Number of steps of zipped axes that match the row's parameters. Wave edges are unknown without a
-// device: they match any named value that the config does not list, and count as several values if
-// the row names none.
+// Number of steps of zipped axes that match the row's parameters. Wave edges are unknown without
+// a device: they match any value that the row names and the config does not list, and count as
+// several values if the row names none.
 std::size_t matching_steps(const Experiment& experiment, const std::vector<std::size_t>& axes,
                            const ClaimedRow& row) {
   constexpr std::size_t kSeveral = 2;
@@ -178,7 +178,7 @@ struct ReadColumns {
   std::string unit;  ///< common unit of the columns
 };
 
-// Reads a column or a list of columns of the rows.
+// Reads "columns": one column, or a list of columns of the rows.
 ReadColumns read_columns(const Node& node, const std::vector<ClaimedRow>& rows,
                          const std::vector<Experiment>& experiments) {
   const std::vector<Node> items =

@@ -10,7 +10,7 @@
 
 namespace gpuexp {
 
-/// The unit of a column that a claim about the family may name; empty if there is no such column.
+/// Unit of a column that claims about the family may name; empty if there is no such column.
 std::optional<std::string> unit_of_claim_column(const std::string& name, const Family& family);
 
 /// Reads the member "figures" of a config. `experiments` still have the config's settings.

@@ -11,7 +11,7 @@ namespace gpuexp {
 
 namespace {
 
-/// Calls visit(experiment, axis, index in the axis, parameter, file) for each value that names a
+/// Calls visit(experiment, axis, index in the axis, parameter, file) for each value that is a
 /// file.
 template <class Visit>
 void for_files(const Config& config, const Visit& visit) {

@@ -12,10 +12,10 @@ namespace gpuexp {
 /// The distinct file names, as written in the config.
 std::vector<std::string> files_of(const Config& config);
 
-/// The planned identities (input_file.hpp) of the files that `values` name. Throws InputError.
+/// The planned identities (input_file.hpp) of the files in `values`. Throws InputError.
 std::vector<FileIdentity> planned_files(const Family& family, const Values& values);
 
-/// Throws ConfigError with the location in the config if a file cannot be used.
+/// Throws ConfigError, which names the location in the config, if a file cannot be used.
 void check_files(const Config& config);
 
 }  // namespace gpuexp

@@ -179,14 +179,15 @@ inline constexpr std::array kMeasureKeys{
                {0, 3600}, &MeasureSettings::warmup_seconds),
 };
 
-/// Maximum number of cells (problem × variant × mode) of a config, and of values of an axis.
-/// wave_edges count as one value until a device resolves them.
+/// Maximum number of cells (problem × variant × mode) of a config, and of items of an axis;
+/// wave_edges count as one item.
 inline constexpr std::size_t kMaxCells = 1'000'000;
 
-/// Maximum length of a config's or experiment's name; a file name also contains a time stamp.
+/// Maximum length of a config's or experiment's name, which leaves space for a time stamp in file
+/// names.
 inline constexpr std::size_t kMaxNameLength = 128;
 
-/// The ids or names of families, variants, parameters or keys, in order.
+/// The ids or names of the entries, in order.
 template <class Range>
 std::vector<std::string> names_of(const Range& range) {
   std::vector<std::string> names;

@@ -22,7 +22,7 @@ struct Setting {
   std::vector<std::string> values;
 };
 
-// A value in double quotes is a JSON string, which may contain commas.
+// Position after the value. A value in double quotes is a JSON string, which may contain commas.
 std::size_t end_of_value(const std::string& text, std::size_t begin) {
   std::size_t end = begin;
   if (text[begin] == '"') {
@@ -57,7 +57,7 @@ Setting parse_setting(const std::string& text) {
   return setting;
 }
 
-// Reads numbers as in a config; other values are names, which need no quotes.
+// Converts numbers as in a config, and names without quotes.
 Json to_json(const std::string& value, const std::string& option, bool is_name) {
   const bool is_number = value.front() == '-' || (value.front() >= '0' && value.front() <= '9');
   return is_number && !is_name ? read_json(value, option) : Json(value);
@@ -103,7 +103,7 @@ void set_axis(const Setting& setting, const Parameter& parameter, Experiment& ex
   experiment.axes.push_back({parameter.name, std::move(items), setting.option});
 }
 
-// Returns whether the experiment has the setting's key.
+// Applies the setting. Returns whether the experiment has its key.
 bool set(const Setting& setting, Experiment& experiment) {
   const std::string path = fmt::format("{}.{}", experiment.name, setting.key);
   if (setting.key == "modes") {
@@ -128,7 +128,7 @@ bool set(const Setting& setting, Experiment& experiment) {
   return parameter != nullptr;
 }
 
-// Checks the experiments after all settings are applied, because settings may depend on each other.
+// Checks experiments only after all settings are applied, because settings depend on each other.
 void apply_sets(const std::vector<std::string>& sets, std::vector<Experiment>& experiments) {
   std::set<std::string> keys;
   for (const std::string& text : sets) {

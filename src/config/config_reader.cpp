@@ -21,7 +21,7 @@ namespace {
 
 std::vector<Experiment> read_experiments(const Node& node, const Registry& registry) {
   std::vector<Experiment> experiments;
-  std::map<std::string, std::string> place_of;  // first path by name
+  std::map<std::string, std::string> place_of;  // first JSON path of each name
   double cells = 0;
   for (const Node& item : node.items("a list of experiments")) {
     experiments.push_back(read_experiment(item, registry));
@@ -60,7 +60,7 @@ void check_seeds(const std::vector<Config>& configs) {
   }
 }
 
-/// The folder of all files; empty if they are in several folders.
+/// The folder that contains all files; empty if they are in several folders.
 std::optional<fs::path> folder_of_all(const std::vector<fs::path>& paths) {
   std::set<fs::path> folders;
   for (const fs::path& path : paths)
@@ -74,14 +74,14 @@ std::string name_of_all(const std::vector<fs::path>& paths) {
                                                               : "configs";
 }
 
-// Path of the merged config in messages and reports.
+// Path of the merged config, for messages and reports.
 std::string path_of_all(const std::vector<fs::path>& paths, const std::vector<std::string>& names) {
   if (!folder_of_all(paths)) return fmt::format("{}", fmt::join(names, " "));
   const fs::path folder = paths.front().parent_path();
   return fmt::format("{} ({} configs)", folder.empty() ? "." : folder.string(), paths.size());
 }
 
-// Name of the experiment in its own config.
+// Name of the experiment before the merge.
 std::string name_in(const Json& experiment) {
   const Json* name = experiment.find("name");
   return name ? name->get<std::string>() : experiment.at("family").get<std::string>();

@@ -1,6 +1,6 @@
-// The JSON Schema of configs, for editors and for people without the source, generated from the
-// reader's declarations. The reader is stricter where JSON Schema cannot express a rule: unique
-// names of experiments, equal lengths of zipped axes, 4096.0 instead of 4096.
+// The JSON Schema of configs, for editors and for users without the source, generated from the
+// reader's declarations. The reader also checks rules that JSON Schema cannot express: unique
+// names of experiments, equal lengths of zipped axes, and 4096 instead of 4096.0.
 #include "config/config_schema.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using json_schema::described;
 using json_schema::list_of;
 using json_schema::reference;
 
-constexpr double kExactIntegers = 0x1p53;  // doubles represent every integer up to this
+constexpr double kExactIntegers = 0x1p53;  // doubles represent all integers up to 2^53 exactly
 
 Json number(double value) {
   if (std::abs(value) <= kExactIntegers && value == std::floor(value))
@@ -41,12 +41,12 @@ Json set_of(const Json& items, int at_least = 1) {
   return list;
 }
 
-// One allowed name. Editors show its description.
+// One allowed name, with a description that editors show.
 Json constant(std::string_view name, std::string_view doc) {
   return described(doc, {{"const", name}});
 }
 
-// An object with only these keys. `schemas` maps each key's name to its schema.
+// An object that has only these keys. `schemas` maps key names to schemas.
 Json object(std::span<const Key> keys, const std::map<std::string_view, Json>& schemas,
             const std::vector<std::string>& required) {
   Json properties = Json::object();
@@ -119,7 +119,7 @@ Json number_item(const Parameter& parameter) {
   return {{"anyOf", forms}};
 }
 
-// Pattern of texts with this ending; ignores case.
+// Pattern for texts with this ending, ignoring case.
 std::string pattern_of_ending(const std::string& ending) {
   std::string pattern;
   for (const char c : ending)
@@ -145,7 +145,7 @@ Json default_of(const Parameter& parameter) {
   return std::visit([](const auto& value) -> Json { return value; }, parameter.default_value);
 }
 
-// Rules for the other keys of an experiment of this family.
+// Rules for an experiment of this family, except for its key "family".
 Json family_rules(const Family& family, Json& definitions) {
   Json variants = Json::array();
   for (const Variant& variant : family.variants)

@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// The JSON Schema (draft 2020-12) of configs for the families in the registry, pretty-printed.
+/// The JSON Schema (draft 2020-12) of configs for the registry's families, pretty-printed.
 std::string config_schema(const Registry& registry);
 
 }  // namespace gpuexp

@@ -33,7 +33,7 @@ void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
   }
 }
 
-// Empty if one of the two is unknown: empty, or 0 in a device spec.
+// Empty if one of the values is unknown: empty in Ceilings, 0 in a device spec.
 Figure quotient(double a, double b) {
   return a > 0 && b > 0 ? Figure(a / b) : std::nullopt;
 }
@@ -227,7 +227,7 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
   const Figure sms = product(clock, quotient(to.sm_count, from.sm_count));
   const Figure clock_period = quotient(from.sm_clock_max_mhz, to.sm_clock_max_mhz);
   Ceilings c = with_fp16_sums(measured, from);
-  // Another device is in another machine.
+  // The other device is in another machine.
   c.host_call_ns = c.host_launch_ns = std::nullopt;
   c.bus_to_device_bytes_per_s = c.bus_to_host_bytes_per_s = std::nullopt;
   c.bus_both_bytes_per_s = c.unit_change_ns = std::nullopt;
@@ -255,7 +255,7 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
     const Figure by = quotient(peak.value_or(0), from.peak_ops_per_s[i].value_or(0));
     const Figure reached = product(c.ops_per_s[i], by);
     c.ops_per_s[i] = reached ? reached : peak;
-    // mma.sync is not the fastest instruction on a device that has another one, such as wgmma.
+    // On a device with faster instructions, such as wgmma, mma.sync does not reach the peak rate.
     const bool has_wgmma = to.cc_major == from.cc_major;
     c.library_ops_per_s[i] = product(c.library_ops_per_s[i], by);
     c.mma_sync_ops_per_s[i] = has_wgmma ? product(c.mma_sync_ops_per_s[i], by) : std::nullopt;

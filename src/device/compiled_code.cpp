@@ -14,8 +14,8 @@ struct Entry {
   bool has_ptx = true;
 };
 
-// Parses "90a-real": capability, whether the code is specific to it, and one kind of code. An entry
-// without a suffix has both kinds.
+// Parses "90a-real": capability, whether the code is architecture-specific, and the kind of code.
+// Entries without a suffix have both kinds, machine code and PTX.
 std::optional<Entry> parse(std::string_view suffix) {
   const auto capability = take_number<int>(suffix);
   if (!capability) return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<CompiledCode> code_for(std::string_view architectures, int capabil
     const std::string_view text = architectures.substr(0, length);
     architectures.remove_prefix(length == std::string_view::npos ? architectures.size()
                                                                  : length + 1);
-    // Names that CMake expands to architectures, as far as they concern a device of this
+    // CMake names for several architectures, reduced to the one for a device of this
     // capability.
     if (text == "native" || text == "all") machine_code = CompiledCode{capability, false};
     if (text == "all-major") machine_code = CompiledCode{capability / 10 * 10, false};

@@ -15,12 +15,12 @@ struct SmFacts {
 };
 
 constexpr std::int64_t kKiB = 1024;
-constexpr int kRegisters = 64 * 1024;  // equal on every architecture listed
+constexpr int kRegisters = 64 * 1024;  // the same for all architectures listed
 
-// Limits: threads, blocks, registers, shared memory per SM, shared memory per block, bytes reserved
-// by the runtime per block. Rates: issue, fma, alu, fp64, xu. If the instructions of a pipe have
-// different rates, one of them represents it: fma 32-bit floats, alu integer additions, fp64
-// multiply-adds, xu reciprocals and logarithms.
+// Limits: threads, blocks, registers, shared memory per SM, shared memory per block, and bytes
+// reserved by the runtime per block. Rates: issue, fma, alu, fp64, xu. The rate of a pipe is that
+// of one instruction: fma 32-bit floats, alu integer additions, fp64 multiply-adds, xu
+// reciprocals and logarithms.
 constexpr SmFacts kSms[] = {
     {7, 0, {2048, 32, kRegisters, 96 * kKiB, 96 * kKiB, 0}, {4, 2, 2, 1, 0.5}},
     {7, 5, {1024, 16, kRegisters, 64 * kKiB, 64 * kKiB, 0}, {4, 2, 2, 0.0625, 0.5}},
@@ -30,8 +30,7 @@ constexpr SmFacts kSms[] = {
     {8, 9, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
     {9, 0, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 2, 0.5}},
     {10, 0, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 2, 0.5}},
-    // FP64 is reduced to 2 results per cycle. Only ex2 takes half the time of other xu
-    // instructions.
+    // fp64 has only 2 results per cycle. ex2 has twice the rate of other xu instructions.
     {10, 3, {2048, 32, kRegisters, 228 * kKiB, 227 * kKiB, kKiB}, {4, 4, 2, 0.0625, 0.5}},
     // Additions, minima and maxima use all lanes; shifts and logic run at half this rate.
     {12, 0, {1536, 24, kRegisters, 100 * kKiB, 99 * kKiB, kKiB}, {4, 4, 4, 0.0625, 0.5}},

@@ -50,12 +50,12 @@ constexpr std::array kLinkKeys{
 };
 constexpr std::array kBandKeys{Key{"low", ""}, Key{"high", ""}, Key{"source", ""}, Key{"note", ""}};
 
-// Bounds that no GPU reaches, so that a wrong unit is detected.
+// Limits that no GPU reaches, which detect a wrong unit.
 const Bounds kCount{1, 1e5};
 const Bounds kBytes{1, 1e15};
 const Bounds kFigure{0, 1e9, true};
 
-/// Reads the figures and bands of one file, each with a source that the file names.
+/// Reads the numbers of one file. Each must refer to one of the file's sources.
 class SpecReader {
  public:
   explicit SpecReader(const Node& root) : root_(root) {
@@ -189,7 +189,7 @@ bool has_name(const DeviceSpecFile& f, const std::string& name) {
                      [&](const std::string& alias) { return lower_case(alias) == wanted; });
 }
 
-/// Words in lower case: maximal sequences of letters and digits.
+/// Maximal sequences of letters and digits, in lower case.
 std::set<std::string> words_of(const std::string& text) {
   std::set<std::string> words;
   std::string word;
@@ -211,8 +211,8 @@ std::string without_separators(const std::string& text) {
   return joined;
 }
 
-/// Whether the name was probably meant to be the id. An additional or missing letter or digit makes
-/// the name of another GPU: an H20 and a GH200 are not an H200.
+/// Whether name and id have the same letters and digits in another order. A name with one letter
+/// or digit more or less is another GPU: an H20 and a GH200 are not an H200.
 bool has_swapped_letters(const std::string& name, const std::string& id) {
   std::string a = without_separators(name), b = without_separators(id);
   std::ranges::sort(a);
@@ -220,8 +220,8 @@ bool has_swapped_letters(const std::string& name, const std::string& id) {
   return a == b;
 }
 
-/// Whether users may mean this GPU by the name: it is one of the GPU's names except for separators,
-/// or all of its words are words of these names.
+/// Whether the name could mean this GPU: it equals an id, name or alias except for separators, or
+/// all its words are words of these.
 bool may_be_meant_by(const DeviceSpecFile& f, const std::string& name) {
   std::vector<std::string> names = f.aliases;
   names.insert(names.end(), {f.spec.id, f.spec.name});

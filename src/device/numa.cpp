@@ -22,7 +22,7 @@ std::optional<std::string> line_of(const std::filesystem::path& file) {
   return std::getline(in, line) ? std::optional(line) : std::nullopt;
 }
 
-/// The processors in a list such as "0-3,8": 0, 1, 2, 3 and 8.
+/// The processors of a list such as "0-3,8".
 cpu_set_t processors_in(const std::string& list) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
@@ -54,10 +54,10 @@ cpu_set_t common_processors(const cpu_set_t& one, const cpu_set_t& other) {
   return both;
 }
 
-/// First line of a file of the device; empty if there is none.
+/// First line of a file of the device in `sys`; empty if there is no such file.
 std::optional<std::string> line_of_device(const std::string& pci_bus_id, const char* file,
                                           const std::filesystem::path& sys) {
-  // The driver writes the domain with eight digits, Linux with four, both hexadecimal.
+  // The PCI domain has eight hexadecimal digits from the driver, and four in Linux.
   constexpr std::size_t kDigits = 4;
   if (pci_bus_id.size() <= kDigits) return std::nullopt;
   const std::string name = lower_case(pci_bus_id.substr(kDigits));

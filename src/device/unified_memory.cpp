@@ -29,7 +29,8 @@ constexpr Sizes kSizes[] = {
     {120, 128, {0, 8, 16, 32, 64, 100}, 6},
 };
 
-// The smallest carve-out of at least `bytes` bytes, or the largest one.
+// The smallest carve-out of at least `bytes` bytes; the largest carve-out if none is large
+// enough.
 std::int64_t carveout_for(const Sizes& sizes, std::int64_t bytes) {
   const auto all = std::span(sizes.carveouts).first(sizes.count);
   const auto found =
@@ -37,7 +38,8 @@ std::int64_t carveout_for(const Sizes& sizes, std::int64_t bytes) {
   return (found == all.end() ? all.back() : *found) * kKib;
 }
 
-// Measured for blocks of 32 to 384, of 512 to 704, and of 768 to 1024 threads.
+// Carve-out of a kernel without shared memory, measured for blocks of 32 to 384, 512 to 704, and
+// 768 to 1024 threads.
 std::int64_t wanted_without_shared(const SharedDemand& demand) {
   constexpr std::int64_t kFew = 384;
   constexpr std::int64_t kMany = 704;
@@ -45,9 +47,9 @@ std::int64_t wanted_without_shared(const SharedDemand& demand) {
   return (demand.block_threads > kFew ? 16 : 32) * kKib;
 }
 
-// The driver reserves memory for twice the blocks that would be resident without shared memory, if
-// that is at most 132 KiB. All measured launches agree, except those of 128 threads with 128 bytes
-// or less (docs/studies/caches/carveouts.csv).
+// The driver reserves shared memory for twice the number of blocks that would be resident without
+// shared memory, but at most 132 KiB. All measured launches confirm this, except those of blocks
+// of 128 threads with 128 bytes or less (docs/studies/caches/carveouts.csv).
 std::int64_t wanted_bytes(const DeviceSpec& device, const SharedDemand& demand) {
   constexpr std::int64_t kUnit = 128;
   constexpr std::int64_t kMost = 132 * kKib;
@@ -82,8 +84,9 @@ std::optional<UnifiedMemory> unified_memory(const DeviceSpec& device, const Shar
 
 SectorRepeats sector_repeats(const DeviceSpec& device, const UnifiedMemory& memory) {
   if (device.compute_capability() != kMeasuredComputeCapability) return {};
-  // The memory has two halves, and accesses to different halves do not conflict. Shared memory is
-  // at the beginning. In the first half, L1 has lines as if the carve-out were 8 KiB larger.
+  // The memory has two halves, and accesses to different halves do not conflict. Shared memory
+  // starts at the beginning of the first half. There, L1 has lines as if the carve-out were 8 KiB
+  // larger.
   constexpr double kHalf = 128 * kKib;
   constexpr double kWithoutLines = 8 * kKib;
   // Repetitions of a wavefront in the same half as the sector (docs/studies/shared_memory).
