@@ -76,7 +76,6 @@ inline std::optional<std::string> has_no_dropout(const Problem& p, const DeviceS
   return "does not support dropout: attention/async_tiles and lazy_rescale do";
 }
 
-/// Arguments of cuDNN's forward pass for the buffers of a family.
 template <class Data>
 cudnn::Attention cudnn_attention(const Problem& p, const Data& d) {
   return {p.dtype,
@@ -96,7 +95,6 @@ cudnn::Attention cudnn_attention(const Problem& p, const Data& d) {
           d.log_sum};
 }
 
-/// Returns a reason if cuDNN lacks the problem's mask.
 inline std::optional<std::string> lacks_cudnn_mask(const Problem& p) {
   if (p.mask == Mask::full || p.queries <= p.keys) return std::nullopt;
   return "cuDNN has no mask in which the first queries attend to no key";
@@ -137,7 +135,6 @@ inline Steps reference(const Problem& p, const Data& d, const std::vector<Refere
   });
 }
 
-/// Default values of a family's parameters.
 struct Sizes {
   std::int64_t heads, group, queries, keys;
 };
@@ -168,7 +165,6 @@ void declare_parameters(Family& f, const Sizes& sizes) {
       .real("dropout", &Problem::dropout, 0, 0, 0.9, "", "probability that a weight becomes 0");
 }
 
-/// Declares everything of a family except its question and its variants.
 inline void declare_attention(Family& f, const Sizes& sizes) {
   declare_parameters(f, sizes);
   const auto query_elements = [](const Problem& p) { return p.query_elements(); };

@@ -10,7 +10,6 @@
 
 namespace gpuexp::attention {
 
-/// Operands of the forward pass, dO, and two values per row.
 template <class In>
 struct GradientOperands {
   Operands<In> x;
@@ -168,7 +167,7 @@ __device__ __forceinline__ unsigned dropout_mask_of_transposed_tile(const Heads&
   unsigned elements = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    constexpr int kLanesOfRow = 4;  // lanes between neighbouring rows
+    constexpr int kLanesOfRow = 4;
     const int lane = static_cast<int>(threadIdx.x % 32) + (i - own) * kLanesOfRow;
     elements |= (__shfl_sync(0xffffffffu, kept, lane) >> own & 1u) << i;
   }

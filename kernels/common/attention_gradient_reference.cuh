@@ -15,7 +15,7 @@ enum class Gradient { of_q, of_k, of_v };
 
 /// Coefficients of the error bound of a gradient. D is Σ dO·O of a query.
 struct GradientBound {
-  double rounding;       ///< unit roundoff of the stored type
+  double rounding;
   double term_error;     ///< relative error of random sign of each term
   double weight_error;   ///< maximum relative error of a weight
   double product_error;  ///< maximum error of dP, relative to √Σ(dO·V)²
@@ -86,13 +86,12 @@ inline constexpr const char* kGradientDerivation =
 
 /// Factors of the gradients' terms for a query and a key to which it attends.
 struct GradientPair {
-  double kept;        ///< P after dropout: 0, or P / (1 - dropout)
-  double difference;  ///< dS
-  double error;       ///< maximum error of dS
+  double kept;  ///< P after dropout: 0, or P / (1 - dropout)
+  double difference;
+  double error;   ///< maximum error of dS
   double stored;  ///< √(P²·(dP² + (dP - D)²)), the scale of errors if P and dP are rounded
 };
 
-/// Sums over the terms of one element of a gradient.
 struct GradientSums {
   double value = 0;
   double squares = 0;
@@ -102,7 +101,7 @@ struct GradientSums {
 
 template <class In>
 struct GradientRows {
-  ReferenceRows<In> forward;  ///< Q, K, V, scores and dropout of the forward pass
+  ReferenceRows<In> forward;
   const In* o;
   const In* d_o;
   const float* log_sum;

@@ -105,7 +105,6 @@ inline std::int64_t sum_bytes(const Problem& p) {
 inline std::int64_t no_bytes(const Problem&) {
   return 0;
 }
-/// Size in bytes of a matrix of all scores in the stored type.
 inline std::int64_t matrix_bytes(const Problem& p) {
   return p.rows() * stored_pitch(p) * static_cast<std::int64_t>(size_of(p.dtype));
 }

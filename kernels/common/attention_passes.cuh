@@ -9,7 +9,7 @@
 namespace gpuexp::attention {
 
 constexpr int kPassBlock = 256;
-constexpr int kPassWidth = 8;  // elements per thread, 16 bytes
+constexpr int kPassWidth = 8;  // 16 bytes
 
 // Each thread loads 8 neighbouring elements of S, calls change(row, key, elements), and stores
 // the changed elements. `row` counts the rows of all heads; `key` is the column of the first

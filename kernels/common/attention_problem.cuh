@@ -18,7 +18,7 @@
 namespace gpuexp::attention {
 
 enum class Mask {
-  full,    ///< every query attends to every key
+  full,
   causal,  ///< query q attends to keys 0 to q + keys - queries; the last query attends to all keys
   window,  ///< causal, limited to the last `window` of these keys
 };
@@ -29,12 +29,12 @@ struct Problem {
   std::int64_t group;  ///< number of query heads that share a head of keys
   std::int64_t queries;
   std::int64_t keys;
-  std::int64_t head_dim;  ///< 64, 96 or 128
-  DataType dtype;         ///< fp16 or bf16
+  std::int64_t head_dim;
+  DataType dtype;  ///< fp16 or bf16
   Mask mask;
   std::int64_t
-      window;      ///< keys per query, including the key at its own position, if mask is `window`
-  double dropout;  ///< probability that an element of P becomes 0
+      window;  ///< keys per query, including the key at its own position, if mask is `window`
+  double dropout;
 
   std::int64_t key_heads() const { return heads / group; }
   std::int64_t rows() const { return batch * heads * queries; }

@@ -33,7 +33,6 @@ struct WeightedSums {
     squares += term * term;
     score_squares += term * term * score * score;
   }
-  /// Rescales the sums when the maximum grows.
   __host__ __device__ void scale(double factor) {
     value *= factor;
     absolute *= factor;
@@ -42,9 +41,8 @@ struct WeightedSums {
   }
 };
 
-/// Coefficients of the error bound of O.
 struct OutputBound {
-  double rounding;      ///< unit roundoff of the stored type, to which O is rounded
+  double rounding;
   double term_error;    ///< relative error of random sign of each term p·v
   double score_error;   ///< error of random sign of each term p·v, relative to p·v·s
   double shared_error;  ///< worst-case error, or error that all weights share, relative to Σ p·|v|
@@ -79,7 +77,7 @@ inline Tolerance output_tolerance(const Problem& p, bool stored) {
   // Absolute error of fp16 weights and outputs below fp16's smallest normal number.
   const double subnormal = p.dtype == DataType::fp16 ? 0x1p-25 * gain : 0;
   const double keys = std::sqrt(static_cast<double>(p.keys));
-  const double variance = kQueryRange * kQueryRange / 9;  // variance of scores
+  const double variance = kQueryRange * kQueryRange / 9;
   const double score_rms = stored ? std::sqrt(variance + 4 * variance * variance) : 0;
   const double rms = std::hypot(rounding_rms(p.dtype) * std::sqrt(2 + score_rms * score_rms),
                                 tensor_core_sum_rms(p.keys, DataType::fp32));
@@ -139,7 +137,6 @@ struct ReferenceRows {
   __host__ __device__ double value(std::int64_t head, int key, int column) const {
     return to_double(x.v[(heads.first_key(head) + key) * dim + column]);
   }
-  /// Whether dropout keeps the element of P.
   __host__ __device__ bool is_kept(std::int64_t head, int query, int key) const {
     if (heads.dropout == 0) return true;
     const PhiloxWords words =
@@ -204,7 +201,6 @@ __global__ void __launch_bounds__(kMaxDim)
   }
 }
 
-/// O and log-sum-exp of one row.
 struct HostRow {
   std::array<ReferenceElement, kMaxDim> o;
   ReferenceElement log_sum;

@@ -9,7 +9,7 @@
 namespace gpuexp::attention {
 
 constexpr int kGradientBlock = 128;
-constexpr int kGradientLanes = 4;  // lanes per row
+constexpr int kGradientLanes = 4;
 constexpr int kGradientRows = kGradientBlock / kGradientLanes;
 
 /// A lane's elements of a row of a head: 4 of every 16 floats. The lanes of a row interleave.

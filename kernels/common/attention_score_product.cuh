@@ -21,7 +21,6 @@ constexpr int kProductRows = 128;
 constexpr int kProductDepth = 64;
 constexpr int kProductThreads = 32 * kProductRows / 16;
 
-/// Shared memory of one stage of the product.
 template <int kDim, bool kTransposes>
 struct ProductStage {
   static constexpr int kRows = kTransposes ? kProductDepth : kProductRows;  ///< rows of A's tile
@@ -109,8 +108,6 @@ Steps launch_score_product(const Problem& p, const ScoreProduct<In>& x) {
                 heads_of(p), x);
 }
 
-/// Returns a reason if the largest of these kernels needs more shared memory than a block can
-/// have.
 inline std::optional<std::string> lacks_shared_memory_for_product(const DeviceSpec& device) {
   return lacks_shared_memory(
       device, 2 * std::max(ProductStage<128, false>::kBytes, ProductStage<128, true>::kBytes));

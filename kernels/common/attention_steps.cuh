@@ -25,7 +25,7 @@ struct Data {
   void* o;         // output of the forward pass
   float* log_sum;  // log Σ e^s per row
   void* p;         // P of the forward pass, only for the variant `stored`; see stored_weights()
-  void* d_o;       // gradient of O
+  void* d_o;
   void* dq;
   void* dk;
   void* dv;

@@ -81,7 +81,6 @@ constexpr float kLn2 = 0.693147181f;
 
 constexpr int kLanesOfRow = 4;  // lanes that share a row of a product
 
-/// Rounds two elements to In and packs them into one register of a fragment.
 template <class In>
 __device__ __forceinline__ unsigned round_to_pair(float a, float b) {
   const auto pair = narrow<In>(make_float2(a, b));
@@ -304,7 +303,6 @@ class WarpAttention {
     }
   }
 
-  /// Adds P·V to the accumulators, for a tile of V in shared memory.
   __device__ __forceinline__ void add(const Scores& s, const char* v) {
     accumulate_product<In, kDim, kRowTiles, kKeys>(sums_, s, v);
   }

@@ -102,7 +102,6 @@ __device__ inline void wait_for_phase(Barrier* barrier, unsigned parity) {
 #endif
 }
 
-/// Whether the phase with this parity has ended.
 __device__ inline bool test_phase(Barrier* barrier, unsigned parity) {
 #if __CUDA_ARCH__ >= 900
   unsigned ended;
@@ -140,7 +139,6 @@ __device__ inline void commit_bulk_stores() {
 #endif
 }
 
-/// Starts a copy of `bytes` bytes from shared memory, and commits it as a group.
 __device__ inline void start_bulk_store(void* to_global, const void* from_shared, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
@@ -176,7 +174,6 @@ __device__ inline void wait_bulk_store_reads() {
 #endif
 }
 
-/// Waits until all committed stores of this thread are complete.
 __device__ inline void wait_bulk_stores() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");

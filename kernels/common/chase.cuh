@@ -29,7 +29,6 @@ struct LoadCg {
 
 // ---- walks that the kernel times
 
-/// Duration of the timed steps.
 struct Clocks {
   long long cycles;
   long long nanoseconds;
@@ -41,7 +40,6 @@ __device__ inline long long global_nanoseconds() {
   return ns;
 }
 
-/// Executes `untimed` steps, then `steps` timed steps.
 template <class Step>
 __device__ Clocks timed_steps(int untimed, int steps, Step step) {
 #pragma unroll 1

@@ -6,7 +6,7 @@
 
 namespace gpuexp {
 
-inline constexpr int kClusterComputeCapability = 90;  ///< minimum compute capability
+inline constexpr int kClusterComputeCapability = 90;
 /// Cluster size that every device with clusters supports (CUDA C++ Programming Guide, "Thread
 /// Block Clusters").
 inline constexpr int kMaxClusterBlocks = 8;
@@ -21,7 +21,6 @@ __device__ inline unsigned map_shared_rank(unsigned address, unsigned rank) {
   return mapped;
 }
 
-/// Loads the word at an address that map_shared_rank() returned.
 __device__ inline unsigned load_cluster_shared(unsigned address) {
   unsigned word;
   asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
@@ -39,7 +38,6 @@ __device__ inline unsigned cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-/// Number of blocks in the cluster.
 __device__ inline unsigned cluster_blocks() {
   unsigned blocks;
   asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));

@@ -49,7 +49,6 @@ constexpr int kColumnBlock = 256;
 constexpr int kColumnLanes = 32;
 constexpr int kColumnWarps = kColumnBlock / kColumnLanes;
 
-/// Terms that are the elements of a matrix.
 template <class T>
 struct ElementTerms {
   using Element = T;
@@ -146,7 +145,6 @@ Steps tile_sums(const Slices& s, const Terms& terms, Put put) {
                                  : launch_tile_sums<1>(s, terms, put);
 }
 
-/// Sums the partial sums of the slices; one thread per column.
 inline __global__ void __launch_bounds__(kColumnBlock)
     add_slices_kernel(const float* partial, std::int64_t count, std::int64_t columns, float* sums) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kColumnBlock + threadIdx.x;

@@ -14,7 +14,6 @@ __host__ __device__ inline double to_double(T x) {
   return static_cast<double>(x);
 }
 
-/// Rounds x to the nearest T.
 template <class T>
 __host__ __device__ inline T from_float(float x) {
   static_assert(std::is_arithmetic<T>::value, "include kernels/common/types.cuh");

@@ -56,7 +56,6 @@ __device__ inline float run(float x, int cost) {
   return x + static_cast<float>(kWay);
 }
 
-/// Result of way `way` in fp64.
 __host__ __device__ inline ReferenceElement exact(unsigned way, double x, int cost) {
   for (int i = 0; i < cost; ++i)
     x = fma(x, way >> i % kSignPeriod & 1 ? -kC : kC, kD);
@@ -64,7 +63,6 @@ __host__ __device__ inline ReferenceElement exact(unsigned way, double x, int co
   return {y, fabs(y)};
 }
 
-/// Floating-point operations per element.
 inline double operations(int cost) {
   return 2.0 * cost + 1.0;
 }

@@ -53,7 +53,7 @@ void declare_extents(FamilyOf<Problem, Data>& f, std::int64_t size) {
 template <class... Parameters>
 struct TiledKernel {
   void (*kernel)(Parameters...);
-  Extent tile;  ///< rows and columns of C
+  Extent tile;
   Extent block;
   std::int64_t dynamic_shared_bytes = 0;
 
@@ -113,7 +113,6 @@ GemmOperands<T> contiguous_operands(const T* a, const T* b, std::int64_t m, std:
   return {a, k, b, n, m, n, k};
 }
 
-/// Sums over the k products whose sum is one element of C.
 struct ProductSums {
   double value = 0.0;
   double absolute = 0.0;
@@ -296,8 +295,8 @@ struct GemmPanels {
 };
 
 namespace detail {
-inline constexpr int kReferenceRows = 4;     // rows of C per thread
-inline constexpr int kReferenceColumns = 4;  // columns of C per thread
+inline constexpr int kReferenceRows = 4;
+inline constexpr int kReferenceColumns = 4;
 inline constexpr int kReferenceWarps = 8;
 inline constexpr std::int64_t kReferenceBlockRows = kReferenceRows * kReferenceWarps;
 inline constexpr std::int64_t kReferenceBlockColumns = kReferenceColumns * 32;
@@ -366,13 +365,11 @@ Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const Referenc
                                shape_of_blocks(blocks, 32 * detail::kReferenceWarps), out, panels),
                         {x.m * x.n, on_host, out.value, sizeof(double)});
 }
-/// Evaluates the reference of a row-major C.
 template <class T, class Bound>
 Steps evaluate_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
   return evaluate_gemm(x, bound, out, x.n);
 }
 
-/// Evaluates the reference of a row-major C by host loops.
 template <class T, class Bound>
 void host_gemm(const GemmOperands<T>& x, const Bound& bound, const ReferenceView& out) {
   const GemmPanels<T, Bound> panels{x, bound, x.n};

@@ -19,7 +19,6 @@ __device__ inline bool is_last_of(unsigned blocks, unsigned* finished) {
   return is_last;
 }
 
-/// is_last_of() for all blocks of the grid.
 __device__ inline bool is_last_block(unsigned* finished) {
   return is_last_of(gridDim.x, finished);
 }

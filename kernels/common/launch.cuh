@@ -10,10 +10,9 @@
 
 namespace gpuexp {
 
-inline constexpr int kWarp = 32;            // threads; warpSize is not a compile-time constant
-inline constexpr unsigned kAllLanes = ~0u;  // mask of all lanes of a warp
+inline constexpr int kWarp = 32;  // threads; warpSize is not a compile-time constant
+inline constexpr unsigned kAllLanes = ~0u;
 
-/// Grid of `blocks` blocks of `threads` threads, along x.
 inline Shape shape_of_blocks(std::int64_t blocks, std::int64_t threads) {
   Shape s;
   s.block.x = threads;
@@ -51,7 +50,6 @@ inline Shape shape_of_tiles(const Extent& outputs, const Extent& tile, std::int6
   return shape_of_tiles(outputs, tile, Extent{threads, 1, 1}, dynamic_shared_bytes);
 }
 
-/// Grid of `blocks` blocks, among which the outputs are divided evenly.
 inline Shape shape_of_shares(const Extent& blocks, const Extent& outputs, std::int64_t threads,
                              std::int64_t dynamic_shared_bytes = 0) {
   const auto share = [](std::int64_t all, std::int64_t parts) {

@@ -17,7 +17,7 @@ using T = __nv_bfloat16;  // type of all arrays; intermediate values are fp32
 struct Tail {
   const T* bias;
   const T* residual;
-  unsigned count;  // m·n
+  unsigned count;
   unsigned n;
   std::uint32_t threshold;
   float scale;
@@ -45,7 +45,6 @@ __device__ inline float factor(const Tail& x, std::uint32_t word) {
   return word < x.threshold ? 0.0f : x.scale;
 }
 
-/// Applies the operations to the value `v` of element i.
 template <Part... parts>
 __device__ T one(const Tail& x, float v, unsigned i) {
   float bias = 0.0f, f = 0.0f, residual = 0.0f;

@@ -25,7 +25,7 @@ struct TileStates {
   /// One word per tile: a TileState in the upper 32 bits, a value in the lower 32. A single store
   /// changes both and a single load reads both, so no fence is needed.
   unsigned long long* of_tiles;
-  unsigned* taken;  ///< number of tiles that blocks have taken
+  unsigned* taken;
 };
 
 enum class TileState : unsigned {
@@ -105,7 +105,6 @@ __device__ __forceinline__ void set_state(const TileStates& states, std::int64_t
 
 namespace detail {
 
-// Waits for the inclusive sum of the previous tile and returns it.
 template <class T>
 __device__ __forceinline__ T chained_sum(const TileStates& states, std::int64_t tile) {
   TileWord word;
@@ -134,7 +133,7 @@ __device__ __forceinline__ T look_back_sum(const TileStates& states, std::int64_
       words[j] = look(at - j * kWarp);
 #pragma unroll
     for (int j = 0; j < kWords; ++j) {
-      unsigned inclusive, needed;  // masks of lanes
+      unsigned inclusive, needed;
       for (;;) {
         inclusive = __ballot_sync(kAllLanes, words[j].state == TileState::inclusive);
         // The lowest lane with an inclusive sum and the lanes below it; all lanes if none has

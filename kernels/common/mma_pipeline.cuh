@@ -126,7 +126,6 @@ __device__ __forceinline__ void run_pipeline(char* shared, Window a, Window b, i
   pipelined_sums<Product, In, P, kUnitBytes>(shared, a, b, k).store(shared, corner, store);
 }
 
-/// run_pipeline() for row-major A and B.
 template <class In, class Acc, class P, int kUnitBytes, class Store>
 __device__ __forceinline__ void mma_pipeline(char* shared, Window a, Window b, int k,
                                              const Corner& corner, Store&& store) {

@@ -30,7 +30,6 @@ __device__ __forceinline__ void add_value(Moments& m, float value) {
   m.m2 += deviation * (value - m.mean);
 }
 
-/// Moments of the lane whose index is this lane's index xor `other`.
 __device__ __forceinline__ Moments shuffle_xor(const Moments& m, int other) {
   return {__shfl_xor_sync(~0u, m.count, other), __shfl_xor_sync(~0u, m.mean, other),
           __shfl_xor_sync(~0u, m.m2, other)};

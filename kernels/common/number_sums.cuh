@@ -21,7 +21,7 @@ enum class Numbers {
 
 struct Problem {
   std::int64_t n;
-  DataType dtype;  // fp32 or bf16
+  DataType dtype;
   Numbers numbers;
 };
 
@@ -44,7 +44,6 @@ constexpr int kVectorBytes = 16;
 template <class T>
 constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
 
-/// Sum of the elements of a vector.
 template <class T>
 __device__ __forceinline__ float sum_of(const Pack<T, kWidth<T>>& vector) {
   float sum = 0.0f;
@@ -114,7 +113,6 @@ inline std::int64_t resident_blocks(const Problem& p, const DeviceSpec& device, 
                   ceil_div(bytes_of(p), kBlock * kVectorBytes));
 }
 
-/// Loads that each thread keeps in flight.
 struct Loads {
   int count;
   bool are_vectors;
@@ -169,7 +167,6 @@ inline Variant two_kernel_variant(Variant v, Kernels kernels, int per_sm) {
   return v;
 }
 
-/// The variant that calls cub::DeviceReduce, with fp32 sums.
 inline Variant cub_sum(std::string compare_to) {
   Variant v("cub", std::move(compare_to));
   v.is_vendor = true;
@@ -217,7 +214,7 @@ struct ExactSum {
     }
   };
   Terms<T> x;
-  std::int64_t columns = 1;  // outputs per row
+  std::int64_t columns = 1;
   __host__ __device__ Common common(std::int64_t, std::int64_t first, std::int64_t step) const {
     Common found{0.0, 0.0};
     for (std::int64_t i = first; i < x.n; i += step) {

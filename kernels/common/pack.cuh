@@ -68,7 +68,6 @@ struct Word<16> {
 };
 }  // namespace detail
 
-/// kElements consecutive elements that one access of 4, 8 or 16 bytes moves.
 template <class T, int kElements>
 struct Pack {
   static constexpr int kPairs = kElements / 2;

@@ -19,9 +19,7 @@ struct Permutation {
       ++half_bits;
   }
 
-  /// The number to which i < n is mapped.
   __host__ __device__ std::int64_t operator()(std::int64_t i) const { return walk<true>(i); }
-  /// The number that is mapped to i < n.
   __host__ __device__ std::int64_t inverse(std::int64_t i) const { return walk<false>(i); }
 
  private:

@@ -9,7 +9,6 @@ constexpr bool is_power_of_two(std::int64_t number) {
   return number > 0 && (number & (number - 1)) == 0;
 }
 
-/// Base-2 logarithm of a power of two.
 constexpr int logarithm(std::int64_t power_of_two) {
   int log = 0;
   while (power_of_two >>= 1)

@@ -72,7 +72,6 @@ Steps fill_uniform(T* out, std::int64_t count, std::uint64_t seed, float scale =
   return fill(out, count, Uniform<T>{seed, scale, centre});
 }
 
-/// Random bits of an unsigned integer type.
 template <class Word>
 struct RandomBits {
   std::uint64_t seed;

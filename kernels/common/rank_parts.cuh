@@ -40,7 +40,6 @@ inline Phase link_phase(const char* what, LinkUse by, double link_bytes) {
   return phase;
 }
 
-/// A phase of a kernel that only waits.
 inline Phase waiting_phase(const char* what, int signals, int memory_loads) {
   Phase phase;
   phase.what = what;
@@ -57,7 +56,6 @@ inline void name_kernel(Phase& phase, const Steps& step) {
   phase.grid = shape.grid;
 }
 
-/// The maximum of plot(r) over ranks r.
 template <class Figure>
 std::int64_t max_of_ranks(int ranks, Figure plot) {
   std::int64_t largest = 0;
@@ -89,7 +87,7 @@ struct Move {
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t pitch;
-  bool is_whole() const { return columns == pitch; }  ///< no gaps between rows
+  bool is_whole() const { return columns == pitch; }
 };
 
 /// Copies of a copy engine, one destination after another.
@@ -109,7 +107,6 @@ Steps copied(const Move<T>& move) {
   return steps;
 }
 
-/// Appends steps in `stream` that start after the step `after` has finished.
 inline void append(Steps& steps, Steps more, int stream, std::size_t after) {
   for (Step& step : more.all()) {
     step.stream = stream;

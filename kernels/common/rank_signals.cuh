@@ -32,7 +32,7 @@ constexpr std::int64_t kFlagsWord = offsetof(RankSignals, flags) / sizeof(unsign
 
 /// The kernel argument for waits: signals of all ranks, and the report of a failed wait.
 struct RankPeers {
-  Ranks<unsigned> signals;  ///< RankSignals of each rank
+  Ranks<unsigned> signals;
   int rank;
   int ranks;
   WaitReport* report;

@@ -30,7 +30,6 @@ void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_ra
     sums.to.of[sums.copies++] = to_rank(peer);
 }
 
-/// When ranks wait for each other.
 enum class SumWaits {
   begin,   ///< before the sum, for the stores of earlier kernels and copies. No rank waits at the
            ///< end: a rank that later stores partial results has waited for all ranks before.

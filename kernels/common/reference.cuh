@@ -55,7 +55,6 @@ Steps evaluate_references(const std::vector<ReferenceView>& out, std::int64_t co
     steps += evaluate_reference(out[o], count, f(static_cast<int>(o)));
   return steps;
 }
-/// evaluate_references() in host loops.
 template <class FunctorOf>
 void evaluate_references_on_host(const std::vector<ReferenceView>& out, std::int64_t count,
                                  FunctorOf f) {
@@ -79,7 +78,6 @@ void set_references(FamilyOf<Problem, Data>& f, Count count, FunctorOf functor) 
   };
 }
 
-/// Value and magnitude that one item adds to output element `place`.
 struct ReferenceTerm {
   std::int64_t place;
   double value;

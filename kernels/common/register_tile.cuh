@@ -49,7 +49,7 @@ struct Tile : Choice {
   // padding keep rows aligned to 16 bytes and shift each row by four banks. One store of a warp
   // writes 8 k × 4 rows, or 2 chunks of 4 k × 16 rows, to 32 different banks.
   static constexpr int kPitchA = Choice::kBlockM + 4;
-  static constexpr int kSliceA = Choice::kBlockK * kPitchA;  // floats
+  static constexpr int kSliceA = Choice::kBlockK * kPitchA;
   static constexpr int kSliceB = Choice::kBlockK * Choice::kBlockN;
   static constexpr std::int64_t kSharedBytes = Choice::kSlots * (kSliceA + kSliceB) * sizeof(float);
 
@@ -66,7 +66,6 @@ struct Tile : Choice {
                 "every thread must copy the same number of 16-byte chunks");
 };
 
-/// Shared memory for one slice of A and one slice of B.
 struct Slot {
   float* a;  ///< kBlockK × kPitchA
   float* b;  ///< kBlockK × kBlockN
@@ -120,7 +119,7 @@ __device__ Place place_of(std::int64_t m, std::int64_t n) {
 /// loaded again, but results are not stored.
 template <class Tile, int kWidth>
 struct Slices {
-  static constexpr int kChunksB = Tile::kBlockN / kWidth;  // per row of B
+  static constexpr int kChunksB = Tile::kBlockN / kWidth;
   static constexpr int kCountB = Tile::kBlockK * kChunksB / Tile::kThreads;
 
   const float* a;  ///< start of the next slice in the block's rows of A
@@ -162,7 +161,7 @@ template <class Tile, int kWidth>
 struct StagedSlices : Slices<Tile, kWidth> {
   using Base = Slices<Tile, kWidth>;
   using Vector = Floats<kWidth>;
-  static constexpr int kChunksA = Tile::kBlockK / kWidth;  // per row of A
+  static constexpr int kChunksA = Tile::kBlockK / kWidth;
   static constexpr int kCountA = Tile::kBlockM * kChunksA / Tile::kThreads;
 
   int offset_a[kCountA];
@@ -200,7 +199,6 @@ struct StagedSlices : Slices<Tile, kWidth> {
     this->template advance<kFirst>();
   }
 
-  /// Stores the fetched slice to a slot.
   __device__ void put(const Slot& slot) const {
 #pragma unroll
     for (int i = 0; i < kCountA; ++i)
@@ -260,13 +258,11 @@ struct AsyncSlices : Slices<Tile, kWidth> {
   }
 };
 
-/// The elements of A and B that a thread multiplies for one k.
 template <class Tile>
 struct Fragments {
   float a[Tile::kThreadM];
   float b[Tile::kThreadN];
 
-  /// Reads row k of a slot, 128 bits at a time.
   __device__ void load(const Slot& slot, const Place& place, int k) {
     read<Tile::kLanesM>(a, slot.a + k * Tile::kPitchA + place.row);
     read<Tile::kLanesN>(b, slot.b + k * Tile::kBlockN + place.col);

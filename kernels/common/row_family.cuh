@@ -33,8 +33,6 @@ inline DataType matrix_type(const RowProblem& p) {
   return p.dtype;
 }
 
-// Conditions of expected counter changes.
-
 /// Whether most blocks and lanes have work.
 inline bool is_large(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
@@ -69,7 +67,6 @@ Variant row_variant(std::string id, std::string compare_to, std::vector<std::str
   return v;
 }
 
-/// Returns the variant `copy`, a lower bound on time for kernels that read and write one matrix.
 template <class Problem, class Data, class WorkOf>
 auto copy_variant(void* Data::*from, void* Data::*to, WorkOf work) {
   using Variant = typename FamilyOf<Problem, Data>::Variant;
@@ -132,7 +129,6 @@ inline const std::vector<std::pair<std::string, DataType>> kBf16First = {{"bf16"
 constexpr std::int64_t kMaxRowColumns = 1 << 18;
 
 namespace detail {
-/// Converts a pointer to a member of RowProblem to a pointer to a member of the derived problem.
 template <class Problem, class T>
 auto problem_member(T RowProblem::*member) {
   return static_cast<T Problem::*>(member);
@@ -162,7 +158,6 @@ Family& declare_products(Family& f, void* Data::*member) {
       }));
 }
 
-/// Declares the output of `copy`, which must be bitwise identical to the input.
 template <class Family, class Data>
 Family& declare_copied(Family& f, void* Data::*member) {
   return static_cast<Family&>(f.output("copied", member, matrix_type, elements,

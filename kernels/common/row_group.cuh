@@ -26,7 +26,6 @@ __device__ __forceinline__ float fast_exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 }
-/// e^x by one multiplication and fast_exp2().
 __device__ __forceinline__ float fast_exp(float x) {
   return fast_exp2(x * kLog2E);
 }
@@ -131,7 +130,7 @@ __device__ __forceinline__ T reduce_lanes(T v, Operation operation) {
 /// because its shuffles include all lanes of the warp.
 template <int kLanes>
 struct LaneRow {
-  static constexpr int kRows = 256 / kLanes;  // rows per block
+  static constexpr int kRows = 256 / kLanes;
   static Shape shape(std::int64_t rows, std::int64_t columns) {
     return shape_of_blocks({ceil_div(rows, kRows)}, {kLanes, kRows}, {kRows * columns});
   }
@@ -172,7 +171,6 @@ struct BlockRow {
   __device__ void sync_before_exit() const {}
 };
 
-/// The threads of a cluster of at most eight blocks share a row.
 struct ClusterRow {
   static Shape shape(std::int64_t rows, std::int64_t columns, int threads, int blocks) {
     Shape s = shape_of_blocks({rows * blocks}, {threads}, {ceil_div(columns, blocks)});

@@ -7,7 +7,6 @@
 
 namespace gpuexp {
 
-/// Input matrix x and output matrix y, both row-major without padding.
 template <class T>
 struct RowMatrix {
   using Element = T;
@@ -19,7 +18,6 @@ struct RowMatrix {
   __host__ __device__ T* out(std::int64_t row) const { return y + row * columns; }
 };
 
-/// Calls `make` with a RowMatrix of the problem's type. `p` has rows, columns and dtype.
 template <class Problem, class Make>
 auto with_row_matrix(const Problem& p, const void* x, void* y, Make make) {
   return of_float_type(p.dtype, [&](auto zero) {

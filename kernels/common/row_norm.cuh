@@ -32,7 +32,6 @@ struct NormWeights {
   const T* beta;
 };
 
-/// Calls `make` with the norm as a compile-time constant.
 template <class Make>
 auto with_norm(Norm norm, Make make) {
   return norm == Norm::layer ? make(NormConstant<Norm::layer>{}) : make(NormConstant<Norm::rms>{});
@@ -67,7 +66,6 @@ __device__ NormStatistics statistics_of(TwoSums sums, float shift, int columns) 
   return {kNorm == Norm::layer ? shift + above : 0.0f, rsqrtf(variance + kNormEpsilon)};
 }
 
-/// Adds (x - shift) and its square to `sums` for each element x of the part.
 template <Norm kNorm, class Part>
 __device__ void add_part(TwoSums& sums, const Part& part, float shift) {
   for_inside(part, [&](int, const auto& vector) {
@@ -89,7 +87,6 @@ __device__ NormStatistics joined(const Group& group, TwoSums own, float shift, i
   return statistics_of<kNorm>(own, shift, columns);
 }
 
-/// Normalizes a thread's elements and applies γ and β.
 template <Norm kNorm, class Part, class T>
 __device__ void apply_norm(Part& part, const NormStatistics& s, const NormWeights<T>& w) {
   for_inside(part, [&](int at, float(&vector)[Part::kElements]) {
@@ -137,7 +134,6 @@ struct OneReduction {
   }
 };
 
-/// The work on `read` + `written` matrices and on the weights.
 inline Work norm_work(const NormProblem& p, int read, int written) {
   const bool is_layer = p.norm == Norm::layer;
   return row_work(p, read, written, is_layer ? 8 : 4) +
@@ -280,7 +276,6 @@ constexpr const char* kNormDerivation =
     "evenly, times 2·√(1 + mean²/variance), which is at least 1 + mean²/variance up to a mean of "
     "1. The tolerance is twice this RMS error.";
 
-/// Declares the parameters, x and the weights.
 template <class Data>
 FamilyOf<NormProblem, Data>& declare_norm(FamilyOf<NormProblem, Data>& f) {
   return declare_rows(

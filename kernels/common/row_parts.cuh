@@ -13,7 +13,6 @@ constexpr int kPartThreads = 512;
 constexpr int kPartVectors = 8;  // per thread
 constexpr std::int64_t kPartBytes = kPartThreads * kPartVectors * kWidestAccess;
 
-/// A thread's vectors of a row, in the stored type of the matrix.
 template <class T, int kVectors>
 struct StoredRow {
   static constexpr int kW = kRowWidth<T>;
@@ -44,7 +43,6 @@ struct StoredRow {
       use(place.at(k), v);
     }
   }
-  /// Calls `use` with the elements of this row and of the other row at the same index.
   template <class Use>
   __device__ __forceinline__ void each_with(StoredRow& other, Use use) {
 #pragma unroll
@@ -83,7 +81,6 @@ __device__ void store_softmax(const Group& group, StoredRow<T, kVectors>& row, T
   });
 }
 
-/// Capacity of the ring in a block's shared memory.
 struct RingRoom {
   int part;    ///< number of elements of a part of a row
   int stages;  ///< number of stages; each stage has one part of every array
@@ -96,12 +93,12 @@ constexpr int kMaxRingStages = 3;
 template <class T, int kArrays>
 struct RowRing {
   const T* arrays[kArrays];
-  std::int64_t row;  ///< current row
+  std::int64_t row;
   std::int64_t rows;
   std::int64_t row_step;
   std::int64_t columns;
-  int first;  ///< index in the row of the part's first element
-  int held;   ///< number of elements of the part
+  int first;
+  int held;
   RingRoom room;
   T* stages;
   Barrier* arrivals;  ///< one barrier per array and stage
@@ -199,9 +196,8 @@ Steps launch_in_parts(Kernel block_kernel, Kernel cluster_kernel, const M& m) {
              : launch(cluster_kernel, stored_shape<kPartVectors, PushedRow>(m, 2), m);
 }
 
-/// Division of a row among the shared memory of one or several blocks.
 struct RingShape {
-  int blocks;               ///< blocks per row
+  int blocks;
   std::int64_t part_bytes;  ///< bytes of one array's part
   int stages;               ///< number of stages that fit; 0 if not even one does
 };

@@ -10,7 +10,6 @@
 
 namespace gpuexp {
 
-/// max(x) and Σ e^(x - max) of a row.
 struct ExactMaxSum {
   double max;
   double sum;
@@ -39,7 +38,6 @@ __host__ __device__ inline double exact_power(double x) {
   return x < kMinExponent ? 0.0 : exp(x);
 }
 
-/// Reference of the softmax of x, for evaluate_rows().
 template <class T>
 struct ExactSoftmax {
   using Common = ExactMaxSum;

@@ -33,14 +33,14 @@ __device__ void load_elements(const T* row, int at, int columns, float fill_valu
 template <class T, int kWidth, int kVectors, Edges kEdges>
 struct RowPart {
   using Element = T;
-  static constexpr int kElements = kWidth;  ///< elements per vector
+  static constexpr int kElements = kWidth;
   static constexpr int kHeld = kVectors;
   float v[kVectors][kWidth];
-  int first;    ///< index in the row where vector 0 starts; negative if it starts in the previous
-                // row
-  int own;      ///< number of this thread's first vector
-  int step;     ///< stride between this thread's vectors, in vectors
-  int columns;  ///< number of elements of the row
+  int first;  ///< index in the row where vector 0 starts; negative if it starts in the previous
+              // row
+  int own;    ///< number of this thread's first vector
+  int step;   ///< stride between this thread's vectors, in vectors
+  int columns;
 
   template <class Group>
   __device__ RowPart(const Group& group, const T* row, int row_columns)
@@ -127,7 +127,6 @@ struct RowPart {
         sum = fmaf(v[k][i], other.v[k][i], sum);
     return sum;
   }
-  /// Reduces the elements of this thread.
   template <class Operation>
   __device__ float combined(Operation operation) const {
     float result = Operation::identity();
@@ -148,7 +147,6 @@ __device__ __forceinline__ void for_inside(Part& part, Use use) {
     if (part.is_inside(k)) use(part.at(k), part.v[k]);
 }
 
-/// Increases the maximum to `max` if it is smaller, and rescales the sum.
 __device__ __forceinline__ void rescale(MaxSum& found, float max) {
   if (max <= found.max) return;
   found.sum *= fast_exp(found.max - max);
@@ -197,7 +195,6 @@ __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f
   return row;
 }
 
-/// Number of elements of a 16-byte vector.
 template <class T>
 constexpr int kRowWidth = static_cast<int>(kWidestAccess / sizeof(T));
 
@@ -216,11 +213,10 @@ constexpr int max_elements_per_thread(Edges edges) {
   return edges == Edges::whole ? kMaxRowElements : kMaxRowElements / 2;
 }
 
-/// Division of a row among threads.
 struct RowShape {
   int elements;  ///< elements per thread: 8, 16 or 32
-  int threads;   ///< threads per block
-  int blocks;    ///< blocks per row
+  int threads;
+  int blocks;
 };
 
 /// Number of threads up to which row_shape() minimizes the elements per thread.

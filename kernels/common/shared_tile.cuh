@@ -52,10 +52,10 @@ struct SharedTile {
 struct Window {
   const char*
       base;  ///< start of the matrix, a valid address even if the tile is outside the matrix
-  const char* data;  ///< the tile's first byte
-  int pitch;         ///< bytes from the start of a row to the start of the next row
-  int rows;          ///< rows from the tile's first row to the end of the matrix
-  int row_bytes;     ///< bytes from the tile's first byte to the end of the row
+  const char* data;
+  int pitch;      ///< bytes from the start of a row to the start of the next row
+  int rows;       ///< rows from the tile's first row to the end of the matrix
+  int row_bytes;  ///< bytes from the tile's first byte to the end of the row
 
   __device__ bool holds(int row, int byte) const { return row < rows && byte < row_bytes; }
   /// 32-bit offsets suffice: a tile has at most a few hundred rows of less than 2^20 bytes.
@@ -190,7 +190,6 @@ class AsyncCopy {
     }
   }
 
-  /// Stores the slice's units that are in registers. `tile` is the tile passed to begin().
   __device__ void end(char* tile, int slice) {
     if constexpr (Walk::kAnyRows) {
       if (!halves_pending_[slice]) return;

@@ -22,7 +22,6 @@ __host__ __device__ inline double exact_sigmoid(double x) {
   return 1.0 / (1.0 + exp(-x));
 }
 
-/// s'(x) for s = s(x), without another exponential.
 template <class Real>
 __host__ __device__ Real sigmoid_slope(Real s) {
   return s * (Real{1} - s);

@@ -14,7 +14,6 @@ __device__ void store(float* to, const Floats<kWidth>& points) {
   *reinterpret_cast<Floats<kWidth>*>(to) = points;
 }
 
-/// Number of points in the widest access to rows of nx points.
 inline int access_points(std::int64_t nx) {
   return static_cast<int>(widest_access(nx * sizeof(float)) / sizeof(float));
 }
@@ -46,7 +45,6 @@ Variant copy_of_points(ExtentOf extent_of) {
   return v;
 }
 
-/// Points are integers from -kMaxPoint to kMaxPoint.
 constexpr int kMaxPoint = 255;
 
 struct WholePoint {

@@ -54,7 +54,6 @@ template <class T, int kWidth, int kVectors>
 struct StoredPart {
   detail::StoredVector<T, kWidth> vectors[kVectors];
 
-  /// Loads this thread's vectors of the row, as assigned by `place`.
   __device__ void load(const RowPart<T, kWidth, kVectors, Edges::whole>& place, const T* row) {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)

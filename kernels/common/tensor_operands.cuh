@@ -13,7 +13,6 @@ namespace gpuexp {
 /// the lower bits.
 inline constexpr FloatFormat kTf32{11, kFp32.min_exponent, kFp32.max_exponent};
 
-/// Uniform<float>, rounded to T, or to tf32 if T is float.
 template <class T>
 struct RoundedUniform {
   Uniform<float> master;
@@ -37,7 +36,6 @@ inline Steps fill_uniform_rounded(DataType type, void* out, std::int64_t count,
   });
 }
 
-/// A (m×k) and B (k×n) of one type, both row-major and contiguous.
 struct TensorOperands {
   DataType type;
   const void* a;

@@ -3,7 +3,6 @@
 
 namespace gpuexp {
 
-/// A position in a matrix, in tiles.
 template <class Count>
 struct TilePlace {
   Count row;

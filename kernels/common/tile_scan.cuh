@@ -15,7 +15,7 @@
 namespace gpuexp {
 
 constexpr int kScanBlock = 256;
-constexpr int kVectorElements = 4;  // elements of 4 bytes
+constexpr int kVectorElements = 4;
 constexpr int kWarpVectorElements = kWarp * kVectorElements;
 
 template <class T>
@@ -61,7 +61,6 @@ __device__ __forceinline__ void load_tile(const T* x, std::int64_t n, std::int64
   }
 }
 
-/// Adds `addend` to each element, and stores the tile.
 template <int kThreads, int kVectors, class T>
 __device__ __forceinline__ void store_tile(T* to, std::int64_t n, std::int64_t tile,
                                            Vector4<T> (&held)[kVectors], T addend) {
@@ -143,8 +142,8 @@ __device__ __forceinline__ T inclusive_scan_warp(Vector4<T> (&held)[kVectors]) {
 
 template <class T>
 struct BlockSums {
-  T before;  ///< sum of the warps before this one
-  T all;     ///< sum of all warps
+  T before;
+  T all;
 };
 
 /// Sums over the warps of a block. All threads must call this, with the same `of_warp` in all
@@ -195,7 +194,6 @@ Steps scan_sums(T* sums, std::int64_t n, T* all = nullptr) {
   return launch(scan_sums_kernel<T>, shape_of_blocks(1, kSumsBlock), sums, n, all);
 }
 
-/// Sum of all tiles before `tile`, from the inclusive prefix sums over tiles.
 template <class T>
 __device__ __forceinline__ T exclusive_tile_prefix(const T* sums, std::int64_t tile) {
   return tile == 0 ? T{} : sums[tile - 1];

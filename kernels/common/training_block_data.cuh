@@ -18,7 +18,7 @@ using training::Phase;
 struct Problem : StepProblem {
   std::int64_t sequences;
   std::int64_t width;
-  std::int64_t tokens;  ///< tokens per sequence
+  std::int64_t tokens;
   std::int64_t hidden;
 
   __host__ __device__ std::int64_t rows() const { return sequences * tokens; }
@@ -52,7 +52,6 @@ inline Layout layout(const Problem& p) {
   at.all = at.b2 + p.width;
   return at;
 }
-/// The parameter tensors, in memory order.
 inline std::vector<Tensor> tensors(const Problem& p) {
   const Layout at = layout(p);
   const std::int64_t w = p.width, square = w * w, inner = w * p.hidden;
@@ -84,15 +83,15 @@ struct Data {
   float* target;
   float *weights_before, *m_before, *v_before;
   std::int32_t* state_before;
-  void *n1, *n2;                      // LayerNorm of x and of y
-  void *h, *a;                        // inputs and results of GELU
-  void *n1_recomputed, *n2_recomputed;     // n1 and n2, recomputed by backward
-  void *h_recomputed, *a_recomputed;  // h and a, recomputed by backward
+  void *n1, *n2;  // LayerNorm of x and of y
+  void *h, *a;
+  void *n1_recomputed, *n2_recomputed;
+  void *h_recomputed, *a_recomputed;
   float* statistics;  // per row: mean of x, 1/deviation of x, mean of y, 1/deviation of y
   void* qkv;          // Q, K and V, three arrays of heads one after another
   void* o;            // attention's result, as arrays of heads
   float* log_sum;
-  void* merged;  // o as a row-major matrix
+  void* merged;
   void *y, *z;
   void *dz, *dh, *dn2, *dy;
   void* d_o;           // as arrays of heads
@@ -104,7 +103,6 @@ struct Data {
   void* copy;
   std::int32_t* state;
 };
-/// Indices of the outputs, in the order of declare().
 enum Output {
   kN1,
   kN2,
@@ -297,7 +295,6 @@ inline FirstWeights first_weights(const Problem& p, std::uint64_t seed) {
   return {seed, layout(p), p.width, p.hidden, scale(p.width), scale(p.hidden), p.overflow};
 }
 
-/// The factor 2 / (number of elements) in the gradient of the loss.
 inline float two_over_elements(const Problem& p) {
   return static_cast<float>(2.0 / static_cast<double>(outer(p)));
 }
@@ -362,7 +359,8 @@ Steps reset_as(const Problem& p, const Data& d) {
                 given(p, d.qkv, 3 * outer(p), found.qkv) + given(p, d.o, outer(p), found.o) +
                 given(p, d.merged, outer(p), found.merged) + given(p, d.y, outer(p), found.y) +
                 given(p, d.dz, outer(p), found.dz);
-  for (void* to : {d.n1_recomputed, d.n2_recomputed, d.z, d.dn2, d.dy, d.d_o, d.dq, d.dk, d.dv, d.dn1})
+  for (void* to :
+       {d.n1_recomputed, d.n2_recomputed, d.z, d.dn2, d.dy, d.d_o, d.dq, d.dk, d.dv, d.dn1})
     steps += unwritten<T>(to, outer(p));
   for (void* to : {d.h_recomputed, d.a_recomputed, d.dh})
     steps += unwritten<T>(to, inner(p));

@@ -16,20 +16,18 @@ namespace gpuexp::training {
 
 /// How a variant executes a step.
 struct Way {
-  bool fuses;               ///< epilogues do element-wise operations, and one kernel does AdamW
-  bool recomputes;          ///< backward recomputes activations
-  bool by_library = false;  ///< cuBLAS computes the products
+  bool fuses;       ///< epilogues do element-wise operations, and one kernel does AdamW
+  bool recomputes;  ///< backward recomputes activations
+  bool by_library = false;
 };
 
 // ---- the launches of a step
 
-/// Applies a product's epilogue to the fp32 sums that a library has stored.
 template <class T>
 Steps apply_epilogue(const Extents& x, const float* sums, const LayerEpilogue<T>& tail) {
   return Passes<T>::finish({sums, tail, x.n}, static_cast<std::int64_t>(x.m) * x.n);
 }
 
-/// Base class of Network<T>, in which each network adds forward() and backward().
 template <class T, class Problem, class Data>
 struct StepNetwork {
   const Problem& p;
@@ -263,7 +261,7 @@ struct StepVariants {
   Work (*work)(const Problem&);
   std::int64_t (*workspace_bytes)(const Problem&, Way, const DeviceSpec&);
   MetricValues (*memory)(const Problem&, Way);
-  std::vector<std::string> written;  ///< outputs that all variants write
+  std::vector<std::string> written;
   std::vector<std::string>
       kept;  ///< outputs that forward stores, or backward recomputes as <name>_again
 
@@ -312,7 +310,6 @@ struct StepVariants {
                     {"metric.kernels", Direction::decreases, 1.3,
                      [](const Problem& p) { return p.phase != Phase::backward; }}});
   }
-  /// Unsupported, with the reason `why`, if `columns_of(p)` is not a multiple of 8.
   Variant by_cublas(std::int64_t (*columns_of)(const Problem&), std::string why) const {
     Variant v = variant("cublas", "fused", {true, false, true}, {});
     v.is_vendor = true;

@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(kHeadBlock)
 template <class T>
 struct HeadArrays {
   const T* array[3];
-  int width;    // columns of each array
-  int columns;  // columns of all arrays
+  int width;
+  int columns;
 };
 template <class T>
 __global__ void __launch_bounds__(kHeadBlock)
@@ -82,7 +82,6 @@ __global__ void __launch_bounds__(kHeadBlock)
   *reinterpret_cast<uint4*>(rows + i) = *reinterpret_cast<const uint4*>(array + place);
 }
 
-/// Launch shape with one thread per 16 bytes of n elements.
 template <class T>
 Shape head_elements(std::int64_t n) {
   return shape_of_tiles({n}, {kHeadBlock * 16 / std::int64_t{sizeof(T)}}, kHeadBlock);
@@ -91,7 +90,6 @@ template <class From, class T>
 Steps split_heads(const From* from, const HeadsEpilogue<T>& tail, std::int64_t n) {
   return launch(split_heads_kernel<From, T>, head_elements<T>(n), from, tail, n);
 }
-/// Applies a product's epilogue to the fp32 sums that a library has stored.
 template <class T>
 Steps apply_epilogue(const Extents& x, const float* sums, const HeadsEpilogue<T>& tail) {
   return split_heads(sums, tail, static_cast<std::int64_t>(x.m) * x.n);

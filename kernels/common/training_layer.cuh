@@ -116,7 +116,6 @@ struct LayerProducts {
                           bool rows_aligned);
 };
 
-/// Loads kCount elements as fp32, in accesses of at most 16 bytes.
 template <int kCount, class T>
 __device__ void load_parts(const T* from, float (&v)[kCount]) {
   constexpr int kMax = 16 / static_cast<int>(sizeof(T));
@@ -131,7 +130,6 @@ __device__ void load_parts(const T* from, float (&v)[kCount]) {
   }
 }
 
-/// Applies the epilogue `tail` to sums that a library's product has stored.
 template <class Tail>
 struct ApplyEpilogue {
   const float* sums;

@@ -56,15 +56,14 @@ struct Data {
   float* target;
   float *weights_before, *m_before, *v_before;
   std::int32_t* state_before;
-  void *h, *a;                        // inputs and results of GELU, stored by forward
-  void *h_recomputed, *a_recomputed;  // h and a, recomputed by backward
+  void *h, *a;  // inputs and results of GELU, stored by forward
+  void *h_recomputed, *a_recomputed;
   void *stream, *dx, *dh;
   float* loss;
   float *gradients, *weights, *m, *v;
   void* copy;
   std::int32_t* state;
 };
-/// Indices of the outputs, in the order of declare().
 enum Output {
   kH,
   kA,

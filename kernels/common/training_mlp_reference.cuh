@@ -15,7 +15,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
       Step::weight;
   Layout at;
   Output output;
-  bool again;  ///< whether backward recomputes h and a
+  bool again;
   std::int64_t inner_elements, outer_elements;
   ProductError by_width, hidden_error, by_batch, of_column;
   InitialContents<T> found;

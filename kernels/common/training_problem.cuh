@@ -16,11 +16,10 @@ namespace gpuexp::training {
 
 enum class Phase { step, forward, backward, update };
 
-/// Base class of the problems of networks.
 struct StepProblem {
   DataType dtype;
   Phase phase;
-  bool overflow;  // whether an overflow is injected
+  bool overflow;
   int steps_before;
   int growth_interval;
   double learning_rate;
@@ -50,7 +49,6 @@ inline constexpr double kUnwrittenValue<__nv_bfloat16> = 0x1.76p-9;
 template <>
 inline constexpr double kUnwrittenValue<__half> = 0x1.cecp-1;
 
-/// Calls f with a zero of the type of activations.
 template <class Function>
 auto with_type(const StepProblem& p, Function f) {
   return with_stored_type(p.dtype, f);
@@ -58,7 +56,6 @@ auto with_type(const StepProblem& p, Function f) {
 
 // ---- work
 
-/// Work of the phases of a step, summed.
 struct StepWork {
   std::int64_t read = 0, written = 0;         ///< bytes
   double product_operations = 0, others = 0;  ///< operations
@@ -147,7 +144,6 @@ Steps given(const StepProblem& p, void* to, std::int64_t count, const Uniform<T>
                                     : unwritten<T>(to, count);
 }
 
-/// Gradients before a launch of only the update.
 __host__ __device__ inline Uniform<float> initial_gradients() {
   return {15, 1.0f / 64};
 }
@@ -165,7 +161,7 @@ Steps reset_parameters(const StepProblem& p, const Data& d, const std::vector<Te
   } else {
     steps += MemsetStep{d.gradients, kUnwritten, n * kFloat};
   }
-  std::int64_t end = 0;  // end of the previous tensor
+  std::int64_t end = 0;
   const auto clear_to = [&](std::int64_t first) {
     if (first > end) steps += MemsetStep{d.gradients + end, 0, (first - end) * kFloat};
   };
@@ -188,7 +184,6 @@ inline Steps inject_infinity(void* array) {
   return Steps(MemsetStep{first, 0x00, 1}) + MemsetStep{first + 1, 0x7c, 1};
 }
 
-/// The reference of the update. `overflows`: whether a gradient of this step overflows.
 template <class Data>
 ExactUpdate exact_update(const StepProblem& p, const Data& d, State before, bool overflows) {
   before.overflow = overflows ? 1 : 0;
@@ -202,7 +197,6 @@ ExactUpdate exact_update(const StepProblem& p, const Data& d, State before, bool
           before,
           !p.has(Phase::update) || overflows};
 }
-/// Field number `field` of the state after the launch.
 inline __host__ __device__ double exact_state(const StepProblem& p, State before,
                                               std::int64_t field) {
   if (p.has(Phase::update)) before = next_state(before, is_scaled(p) ? p.growth_interval : 0);
@@ -220,7 +214,7 @@ struct ExactStep {
   Problem p;
   Data d;
   ExactUpdate update;
-  double of_stored;  ///< unit roundoff of T
+  double of_stored;
 
   __host__ __device__ static double number(const void* array, std::int64_t i) {
     return to_double(static_cast<const T*>(array)[i]);

@@ -286,7 +286,6 @@ Steps vector_product(const Extents& x, const T* a, const T* b, const Then& then)
                                         Tile::kSharedBytes, x, a, b, then);
   }
 }
-/// Computes C = A·B for rows of any length.
 template <OperandLayout a_layout, OperandLayout b_layout, class T, class Then>
 Steps element_product(const Extents& x, const T* a, const T* b, const Then& then) {
   if constexpr (std::is_same<T, float>::value) {
@@ -305,7 +304,6 @@ Steps product(const Extents& x, const T* a, const T* b, const Then& then, bool r
                       : element_product<a_layout, b_layout>(x, a, b, then);
 }
 
-/// The reason why a product's blocks do not fit in the device's shared memory; otherwise nullopt.
 inline std::optional<std::string> lacks_shared_memory_for_products(const DeviceSpec& device) {
   return lacks_shared_memory(
       device, std::max<std::int64_t>(

@@ -13,7 +13,7 @@ struct ProductError {
   bool on_tensor_cores;
   double of_sum;    ///< relative to √Σp² of products p on tensor cores, to Σ|p| otherwise
   double of_value;  ///< relative to |Σp|; only on tensor cores
-  double stored;    ///< unit roundoff of T
+  double stored;
 
   /// Error bound of the sum, compared with the sum of exact products.
   __host__ __device__ double operator()(const ProductSums& sums) const {
@@ -36,7 +36,6 @@ inline ProductError product_error(DataType type, std::int64_t k) {
           unit_roundoff(DataType::fp32) * tensor_core_steps(k), unit_roundoff(type)};
 }
 
-/// RMS error of a sum of k products, relative to the RMS sum.
 inline double product_rms(DataType type, std::int64_t k) {
   return type == DataType::fp32 ? sum_rms(k, type) : tensor_core_sum_rms(k, DataType::fp32);
 }

@@ -15,7 +15,6 @@
 
 namespace gpuexp::training {
 
-/// The scalar state of training, and the layout of the buffer `state`.
 struct State {
   std::int32_t scale_log2;  ///< gradients are multiplied by 2^scale_log2
   std::int32_t good_steps;  ///< number of steps without overflow since the scale changed
@@ -25,7 +24,6 @@ struct State {
 inline constexpr int kStateFields = sizeof(State) / sizeof(std::int32_t);
 inline constexpr int kFirstScaleLog2 = 16;  // initial value of PyTorch's GradScaler
 
-/// The constants of AdamW in fp32, for kernels and the reference.
 struct AdamW {
   float rate;
   float decay_factor;  ///< factor of the weights: 1 - learning rate × weight decay
@@ -232,7 +230,7 @@ struct ExactUpdate {
   const float* v_before;
   const float* m;
   const float* v;
-  State before;  ///< state before the update, with `overflow` of this step
+  State before;
   bool skips;
 
   __host__ __device__ double gradient(std::int64_t i) const {

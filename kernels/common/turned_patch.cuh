@@ -9,7 +9,6 @@
 
 namespace gpuexp {
 
-/// The vector type for kWidth elements of T, 2 to 16 bytes.
 template <class T, int kWidth, int kBytes = kWidth * sizeof(T)>
 using VectorOf = std::conditional_t<
     kBytes == 16, uint4,

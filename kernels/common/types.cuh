@@ -47,7 +47,6 @@ auto with_stored_type(DataType type, Function f) {
   return f(float{});
 }
 
-/// Element i of an array of bf16, fp16 or fp32.
 __host__ __device__ inline double element_of(const void* array, DataType type, std::int64_t i) {
   if (type == DataType::bf16) return to_double(static_cast<const __nv_bfloat16*>(array)[i]);
   if (type == DataType::fp16) return to_double(static_cast<const __half*>(array)[i]);

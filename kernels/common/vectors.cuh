@@ -17,7 +17,6 @@ constexpr std::int64_t widest_access(std::int64_t row_bytes) {
   return divisor < kWidestAccess ? divisor : kWidestAccess;
 }
 
-/// 1, 2 or 4 floats, loaded or stored in one access.
 template <int kWidth>
 struct alignas(kWidth * sizeof(float)) Floats {
   float at[kWidth];

@@ -29,7 +29,6 @@ struct Tiling {
   static constexpr int kDepth = kDepthBytes / static_cast<int>(sizeof(In));
 
   __device__ static int warp() { return static_cast<int>(threadIdx.x / 32); }
-  /// First row and first column of this warp's sums in the block's tile.
   __device__ static int warp_row() { return warp() / kWarpsN * kWarpM; }
   __device__ static int warp_col() { return warp() % kWarpsN * kWarpN; }
 };
@@ -40,7 +39,6 @@ using ATile = SharedTile<T::kBlockM, T::kDepthBytes, kLayout>;
 template <class In, class T, TileLayout kLayout>
 using BTile = SharedTile<T::template kDepth<In>, T::kBlockN* static_cast<int>(sizeof(In)), kLayout>;
 
-/// A position in C, in elements.
 struct Corner {
   std::int64_t row;
   std::int64_t col;
@@ -60,7 +58,6 @@ struct Matrix {
   std::int64_t rows;
   std::int64_t cols;
 
-  /// The window that starts at element (row, col).
   __device__ Window window(std::int64_t row, std::int64_t col) const {
     constexpr int kSize = static_cast<int>(sizeof(T));
     const char* const base = reinterpret_cast<const char*>(data);
@@ -136,7 +133,6 @@ class WarpProduct {
   using B = BTile<In, T, kWords ? TileLayout::swizzled_pairs : TileLayout::swizzled>;
   using S = Slab<Acc, T::kWarpN>;
 
-  /// Operands of one step: the warp's rows of A and columns of B, 32 bytes deep.
   struct Fragments {
     unsigned a[T::kWarpM / 16][4];
     unsigned b[T::kWarpN / 8][2];

@@ -22,7 +22,6 @@ namespace gpuexp {
 /// trap.
 constexpr int kWgmmaComputeCapability = 90;
 
-/// Threads of a warpgroup, and registers per thread for D.
 constexpr int kWarpgroup = 128;
 constexpr int kWgmmaRegisters = 128;
 

@@ -24,7 +24,6 @@ struct WmmaType<float> {
   static constexpr int kDepth = 8;
 };
 
-/// A fragment of row-major A or B.
 template <class Use, class In>
 using WmmaInput = nvcuda::wmma::fragment<Use, 16, 16, WmmaType<In>::kDepth,
                                          typename WmmaType<In>::Element, nvcuda::wmma::row_major>;

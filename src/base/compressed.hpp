@@ -10,10 +10,8 @@ namespace gpuexp {
 /// Maximum size of a decompressed text, which limits what a small damaged file can produce.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 
-/// Whether the bytes start with Zstandard's magic number.
 bool is_compressed(std::string_view bytes);
 
-/// Whether files of this name are compressed: the name ends in `.zst`.
 bool has_compressed_name(std::string_view path);
 
 std::string compressed(std::string_view text);

@@ -50,7 +50,6 @@ void check_readable(const std::string& file) {
 
 }  // namespace
 
-/// A regular file whose bytes are hashed when they are read.
 class HashedFile {
  public:
   explicit HashedFile(const std::string& path) : path_(path) {
@@ -78,7 +77,6 @@ class HashedFile {
     return count;
   }
 
-  /// Reads the rest of the file. May be called once.
   FileIdentity identity() {
     FilePart rest;
     while (read(rest) > 0)

@@ -9,7 +9,6 @@
 
 namespace gpuexp {
 
-/// Identifies a file and its contents.
 struct FileIdentity {
   std::string name;  ///< as given
   std::string path;  ///< absolute
@@ -45,10 +44,8 @@ void plan_file(const FileIdentity& identity);
 /// identity. Throws InputError like InputFile().
 FileIdentity planned_identity(const std::string& name);
 
-/// The path that plan_file() stored for the name, or the name itself.
 std::string path_to_read(const std::string& name);
 
-/// False if another identity is stored for the name.
 bool is_as_planned(const std::string& name, const FileIdentity& read);
 /// Throws InputError if another identity is stored for the name.
 void check_as_planned(const std::string& name, const FileIdentity& read);

@@ -18,7 +18,6 @@
 
 namespace gpuexp {
 
-/// Malformed JSON text, a value of an unexpected kind, or a missing member.
 class JsonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -27,7 +26,7 @@ class JsonError : public std::runtime_error {
 class Json {
  public:
   using Array = std::vector<Json>;
-  using Object = std::vector<std::pair<std::string, Json>>;  ///< in the order of the text
+  using Object = std::vector<std::pair<std::string, Json>>;
 
   Json(std::nullptr_t = nullptr) {}
   Json(std::string text) : value_(std::move(text)) {}
@@ -101,7 +100,6 @@ class Json {
   Array::const_iterator begin() const { return items().begin(); }
   Array::const_iterator end() const { return items().end(); }
 
-  /// The member; null if there is none.
   const Json* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
   const Json& at(std::string_view key) const;
@@ -109,9 +107,7 @@ class Json {
   /// Returns the member, and adds it if it is missing. A null value becomes an object.
   Json& operator[](std::string_view key);
 
-  /// Appends to a list. A null value becomes a list.
   void push_back(Json item);
-  /// Adds or replaces members by the members of `other`.
   void update(const Json& other);
 
   /// JSON text. Bytes that are not UTF-8 become U+FFFD, so that an invalid name does not prevent

@@ -15,7 +15,6 @@
 
 namespace gpuexp {
 
-/// A key that an object may contain.
 struct Key {
   std::string_view name;
   std::string_view doc;

@@ -102,7 +102,6 @@ class TreeBuilder {
     return object;
   }
 
-  // The JSON path of the innermost open container.
   std::string path() const {
     std::string path = "$";
     for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
@@ -116,7 +115,7 @@ class TreeBuilder {
   std::string_view text_;
   std::string_view source_;
   JsonScanner scanner_;
-  std::vector<const Json*> open_;  ///< the containers around the current value
+  std::vector<const Json*> open_;
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ class JsonSyntaxError : public std::runtime_error {
 };
 
 struct TextPlace {
-  std::size_t line;    ///< starts at 1
+  std::size_t line;
   std::size_t column;  ///< starts at 1, in bytes
 };
 TextPlace place_at(std::string_view text, std::size_t offset);
@@ -65,7 +65,6 @@ class JsonScanner {
     }
     --depth_;
   }
-  /// Calls item() for each item. The callback must read the item.
   template <class Item>
   void array(const Item& item) {
     open();

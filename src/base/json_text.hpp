@@ -13,7 +13,6 @@ namespace gpuexp {
 Json json_of(const Field& field);
 Json json_of(const ColumnInfo& column);
 
-/// The list of to_json(item) for each item.
 template <class Items, class ToJson>
 Json json_list(const Items& items, const ToJson& to_json) {
   Json list = Json::array();

@@ -33,7 +33,6 @@ std::string in_quotes(std::string_view text) {
   return fmt::format("'{}'", shorten(printable(text)));
 }
 
-// The lines of a stream, with their numbers.
 class Lines {
  public:
   Lines(std::istream& in, std::string name) : in_(*in.rdbuf()), name_(std::move(name)) {}
@@ -55,7 +54,6 @@ class Lines {
     rest_ = line_;
     return true;
   }
-  /// Advances to the next line that is neither empty nor a comment.
   bool next_with_content() {
     while (next()) {
       const std::size_t first = line_.find_first_not_of(" \t\r");
@@ -67,7 +65,6 @@ class Lines {
     if (rest_.starts_with(prefix)) rest_.remove_prefix(prefix.size());
   }
   const std::string& line() const { return line_; }
-  /// The next word of the line; empty at its end.
   std::string_view word() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
     const std::size_t length = std::min(rest_.find_first_of(" \t\r"), rest_.size());
@@ -97,7 +94,6 @@ class Lines {
     }
     return rounded;
   }
-  /// Fails unless the line has ended. `what` names the words read from it, for the message.
   void expect_end(const char* what) {
     const std::string_view text = word();
     if (!text.empty())

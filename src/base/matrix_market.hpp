@@ -21,15 +21,14 @@ struct MatrixMarketHeader {
   std::string error;  ///< why the file is rejected; empty if it is valid
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t entries = 0;  ///< number of entries in the file
-  bool is_pattern = false;   ///< entries have no value; each value is 1
-  bool is_integer = false;   ///< values are integers
+  std::int64_t entries = 0;
+  bool is_pattern = false;  ///< entries have no value; each value is 1
+  bool is_integer = false;
   Symmetry symmetry = Symmetry::general;
   /// Number of diagonal entries of a symmetric matrix, which have no mirror image. The file's
   /// header lacks this number, so read_matrix_market_header() counts them in the entries.
   std::int64_t on_diagonal = 0;
 
-  /// Number of nonzeros of the matrix.
   std::int64_t nonzeros() const {
     return symmetry == Symmetry::general ? entries : 2 * entries - on_diagonal;
   }

@@ -23,7 +23,6 @@ inline constexpr int kBackToBackLaunches = 20;
 constexpr bool is_back_to_back(Mode mode) {
   return mode == Mode::back_to_back || mode == Mode::back_to_back_graph;
 }
-/// Whether launches are captured into a CUDA graph and replayed.
 constexpr bool is_captured(Mode mode) {
   return mode == Mode::graph || mode == Mode::back_to_back_graph;
 }

@@ -12,7 +12,6 @@ namespace gpuexp {
 /// character of a set, "[!x]" a character outside a set. An unclosed '[' is literal.
 bool glob_match(std::string_view pattern, std::string_view text);
 
-/// Whether `text` contains a special character of glob_match.
 bool is_glob(std::string_view text);
 
 /// Whether `text` equals one of the names or matches one that is a glob ("*.mtx"). Globs ignore

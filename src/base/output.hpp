@@ -17,7 +17,6 @@ inline constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 /// system's reason.
 class Output {
  public:
-  /// Creates or truncates the file.
   explicit Output(const std::string& path);
   /// Writes to a stream that the caller keeps open; `name` is for error messages.
   Output(std::FILE* stream, std::string name);
@@ -31,7 +30,6 @@ class Output {
   /// Passes written text to the operating system, so that a crash of this process does not lose
   /// it.
   void flush();
-  /// Closes a file; flushes a stream of the caller.
   void close();
 
  private:
@@ -62,7 +60,6 @@ void write_file_atomically(const std::string& path, std::string_view text);
 void write_file_atomically(const std::string& path,
                            const std::function<void(const WritePart&)>& produce);
 
-/// The bytes of a file or pipe. Throws ReportError.
 std::string read_file(const std::string& path);
 
 /// The text of a file or pipe, decompressed if its contents are compressed. Throws ReportError.

@@ -7,7 +7,6 @@ struct evp_md_ctx_st;
 
 namespace gpuexp {
 
-/// Incremental SHA-256 (FIPS 180-4).
 class Sha256 {
  public:
   Sha256();

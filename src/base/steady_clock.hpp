@@ -5,7 +5,6 @@
 
 namespace gpuexp {
 
-/// The current time of std::chrono::steady_clock, in seconds.
 inline double steady_seconds() {
   using std::chrono::duration;
   using std::chrono::steady_clock;

@@ -13,9 +13,7 @@ namespace gpuexp {
 /// monostate is a missing number: empty in CSV, null in JSON.
 using Field = std::variant<std::monostate, std::int64_t, double, std::string>;
 
-/// Missing if the text is empty.
 Field text_field(std::string_view text);
-/// Missing if there is no number.
 Field number_field(const std::optional<double>& number);
 
 /// The field as plain text; "" if it is missing.
@@ -37,9 +35,8 @@ struct ColumnInfo {
 
 struct Table {
   std::vector<ColumnInfo> columns;
-  std::vector<std::vector<Field>> rows;  ///< one field per column
+  std::vector<std::vector<Field>> rows;
 
-  /// Index of the column, by linear search.
   std::optional<std::size_t> column(std::string_view name) const;
 
   bool operator==(const Table&) const = default;

@@ -10,10 +10,9 @@
 
 namespace gpuexp {
 
-/// The common unit of the times in a sorted column or on an axis.
 struct TimeUnit {
-  double us = 1;                 ///< microseconds in one unit
-  std::string_view name = "µs";  ///< "ns", "µs", "ms" or "s"
+  double us = 1;  ///< microseconds in one unit
+  std::string_view name = "µs";
 };
 
 /// Number of terminal columns of UTF-8 text: 0 for combining marks, 2 for East Asian wide

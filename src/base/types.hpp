@@ -10,7 +10,6 @@
 
 namespace gpuexp {
 
-/// A parameter's value in configs, plans and reports.
 using Value = std::variant<std::int64_t, double, std::string>;
 
 /// Shortest text that parses as the same value: 1024, 0.25, bf16.
@@ -52,7 +51,6 @@ std::string_view name_of(Pipe pipe);
 /// from shared memory.
 enum class TensorPath { mma_sync, wgmma };
 
-/// Extents of a grid, block, cluster or tile, without the CUDA header of dim3.
 struct Extent {
   std::int64_t x = 1;
   std::int64_t y = 1;

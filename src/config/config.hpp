@@ -22,7 +22,6 @@ struct WaveEdges {
   friend auto operator<=>(const WaveEdges&, const WaveEdges&) = default;
 };
 
-/// An item of an axis, after ranges and powers are expanded.
 using AxisItem = std::variant<Value, WaveEdges>;
 
 struct Axis {
@@ -74,7 +73,6 @@ struct Experiment {
   std::vector<std::vector<std::size_t>> axis_groups;
   std::vector<Mode> modes;  ///< at least one, in the order written
   MeasureSettings measure;
-  /// Names of counters, counter groups and Nsight Compute metrics (see select_counters()).
   std::vector<std::string> counters;
 };
 
@@ -89,7 +87,6 @@ struct Config {
   std::string text;  ///< the file's bytes, for provenance
   std::string hash;  ///< sha256 of `text`, hexadecimal
 
-  /// The counters that the experiments request.
   std::vector<std::string> counters() const;
 };
 

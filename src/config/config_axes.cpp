@@ -41,14 +41,13 @@ struct IntegerRange {
   std::int64_t to;
 };
 
-// Expands the items of one axis, at most kMaxCells in total.
 class AxisReader {
  public:
   explicit AxisReader(const Parameter& parameter) : parameter_(parameter) {}
 
   void read(const Node& node) {
     if (!node.json().is_array()) return add(node);
-    check_room(node, static_cast<double>(node.json().size()));  // at least one value per item
+    check_room(node, static_cast<double>(node.json().size()));
     for (const Node& item : node.items("a value, or a list of at least one"))
       add(item);
   }
@@ -183,7 +182,6 @@ bool holds_wave_edges(const Axis& axis) {
       axis.items, [](const AxisItem& i) { return std::holds_alternative<WaveEdges>(i); });
 }
 
-// Indices in `axes` of the names in one list of "zip".
 std::vector<std::size_t> read_zip_list(const Node& node, const std::vector<Axis>& axes,
                                        std::vector<bool>& zipped) {
   std::vector<std::string> names(axes.size());

@@ -10,7 +10,6 @@
 
 namespace gpuexp {
 
-/// Reads a parameter's value: an integer or real within its range, or one of its choices.
 Value read_value(const Node& node, const Parameter& parameter);
 
 /// Reads a value, {"from", "to", "step"}, {"pow2"}, {"wave_edges"}, or a list of these, and

@@ -15,14 +15,12 @@ namespace gpuexp {
 /// Reads an experiment. Axes keep duplicates, so that zipped axes keep their lengths.
 Experiment read_experiment(const Node& node, const Registry& registry);
 
-/// Reads a list of distinct modes.
 std::vector<Mode> read_modes(const Node& node);
 
 /// Reads a list of counters, counter groups and Nsight Compute metrics; ["none"] gives an empty
 /// list.
 std::vector<std::string> read_counters(const Node& node);
 
-/// Reads a number into the member of `key`.
 void read_measure_setting(const Node& node, const MeasureKey& key, MeasureSettings& settings);
 
 /// Fails at `place` if settings contradict each other.
@@ -31,7 +29,6 @@ void check_measure(const MeasureSettings& settings, const Node& place);
 /// Whether the name is valid in file names on any system: letters, digits, '.', '_' and '-', not
 /// starting with '.'.
 bool is_plain_name(std::string_view name);
-/// Reads a name that is_plain_name() accepts.
 std::string read_name(const Node& node);
 
 }  // namespace gpuexp

@@ -175,7 +175,7 @@ const Family& family_of(const ClaimedRow& row, const std::vector<Experiment>& ex
 
 struct ReadColumns {
   std::vector<std::string> names;
-  std::string unit;  ///< common unit of the columns
+  std::string unit;
 };
 
 // Reads "columns": one column, or a list of columns of the rows.

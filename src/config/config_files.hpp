@@ -9,7 +9,6 @@
 
 namespace gpuexp {
 
-/// The distinct file names, as written in the config.
 std::vector<std::string> files_of(const Config& config);
 
 /// The planned identities (input_file.hpp) of the files in `values`. Throws InputError.

@@ -187,7 +187,6 @@ inline constexpr std::size_t kMaxCells = 1'000'000;
 /// names.
 inline constexpr std::size_t kMaxNameLength = 128;
 
-/// The ids or names of the entries, in order.
 template <class Range>
 std::vector<std::string> names_of(const Range& range) {
   std::vector<std::string> names;

@@ -81,7 +81,6 @@ std::string path_of_all(const std::vector<fs::path>& paths, const std::vector<st
   return fmt::format("{} ({} configs)", folder.empty() ? "." : folder.string(), paths.size());
 }
 
-// Name of the experiment before the merge.
 std::string name_in(const Json& experiment) {
   const Json* name = experiment.find("name");
   return name ? name->get<std::string>() : experiment.at("family").get<std::string>();

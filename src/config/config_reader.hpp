@@ -12,14 +12,12 @@
 
 namespace gpuexp {
 
-/// Path that selects standard input.
 inline constexpr const char* kStandardInput = "-";
 
 /// Reads and checks one config, without a GPU. Throws ConfigError.
 Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides = {});
 
-/// Reads a config from its text; `path` is for messages.
 Config parse_config(std::string text, const std::string& path, const Registry& registry,
                     const ConfigOverrides& overrides = {});
 

@@ -41,7 +41,6 @@ Json set_of(const Json& items, int at_least = 1) {
   return list;
 }
 
-// One allowed name, with a description that editors show.
 Json constant(std::string_view name, std::string_view doc) {
   return described(doc, {{"const", name}});
 }
@@ -92,7 +91,6 @@ Json counters() {
   return {{"anyOf", forms}};
 }
 
-// A number, or an object that expands to several numbers.
 Json number_item(const Parameter& parameter) {
   const bool whole = std::holds_alternative<std::int64_t>(parameter.default_value);
   const Json value = {{"type", whole ? "integer" : "number"},

@@ -12,7 +12,6 @@
 
 namespace gpuexp {
 
-/// Identifies a row of the results.
 struct ClaimedRow {
   std::string experiment;
   std::string variant;
@@ -55,7 +54,7 @@ struct Claim {
   double band_high = 0;
   std::string because;      ///< reason for band_low and band_high
   std::string expectation;  ///< known reason why a device may differ; may be ""
-  ClaimModel model;         ///< in the claim's unit
+  ClaimModel model;
 
   bool operator==(const Claim&) const = default;
 };

@@ -227,7 +227,6 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
   const Figure sms = product(clock, quotient(to.sm_count, from.sm_count));
   const Figure clock_period = quotient(from.sm_clock_max_mhz, to.sm_clock_max_mhz);
   Ceilings c = with_fp16_sums(measured, from);
-  // The other device is in another machine.
   c.host_call_ns = c.host_launch_ns = std::nullopt;
   c.bus_to_device_bytes_per_s = c.bus_to_host_bytes_per_s = std::nullopt;
   c.bus_both_bytes_per_s = c.unit_change_ns = std::nullopt;

@@ -17,7 +17,7 @@ namespace gpuexp {
 
 /// An empty value is unknown.
 struct Ceilings {
-  std::optional<double> sm_clock_hz;  ///< SM clock under load
+  std::optional<double> sm_clock_hz;
   std::optional<double> dram_read_bytes_per_s;
   std::optional<double> dram_write_bytes_per_s;
   std::optional<double> dram_copy_bytes_per_s;  ///< half of the bytes read, half written
@@ -45,7 +45,6 @@ struct Ceilings {
   /// From the end of a block to the first instruction of the next block in its slot.
   std::optional<double> block_latency_ns;
   std::optional<double> blocks_per_s;  ///< rate of block starts, over all SMs
-  // Time between two events around an empty kernel.
   std::optional<double> floor_cold_us;
   std::optional<double> floor_warm_us;
   std::optional<double> floor_graph_us;  ///< per launch; also the cost of a further kernel
@@ -54,8 +53,8 @@ struct Ceilings {
   // Properties of the host, and of the bus between host and device.
   std::optional<double> host_call_ns;    ///< host time per kernel, in a long chain of launches
   std::optional<double> host_launch_ns;  ///< from before a call until the kernel's end is known
-  std::optional<double> bus_to_device_bytes_per_s;  ///< one copy of pinned memory
-  std::optional<double> bus_to_host_bytes_per_s;    ///< one copy of pinned memory
+  std::optional<double> bus_to_device_bytes_per_s;
+  std::optional<double> bus_to_host_bytes_per_s;
   std::optional<double>
       bus_both_bytes_per_s;  ///< per direction, with simultaneous copies in both directions
   // Links to another GPU of the host: bandwidth into one GPU, and latencies.
@@ -69,8 +68,8 @@ struct Ceilings {
   std::optional<double>
       link_both_write_bytes_per_s;  ///< per direction, with simultaneous stores in both directions
   std::optional<double> link_all_bytes_per_s;  ///< with copies between all pairs of GPUs
-  std::optional<double> link_load_ns;          ///< a load from another GPU's memory
-  std::optional<double> link_atomic_ns;        ///< an atomic addition to another GPU's memory
+  std::optional<double> link_load_ns;
+  std::optional<double> link_atomic_ns;
   /// Time from a store to another GPU's memory until a kernel on that GPU loads the value.
   std::optional<double> link_signal_ns;
   /// Additional latency of a signal that must follow an earlier store of data.
@@ -88,9 +87,9 @@ struct Ceilings {
 
 /// One member of Ceilings, as files, tables and docs show it.
 struct CeilingTerm {
-  std::string id;    ///< "dram_read", "mma_sync.tensor_bf16_fp32"
-  std::string unit;  ///< unit in which it is shown
-  double scale;      ///< value in Ceilings divided by the value shown
+  std::string id;  ///< "dram_read", "mma_sync.tensor_bf16_fp32"
+  std::string unit;
+  double scale;  ///< value in Ceilings divided by the value shown
   std::string doc;
   std::function<std::optional<double>&(Ceilings&)> of;
 };
@@ -103,13 +102,11 @@ bool is_link_term(const CeilingTerm& term);
 
 const std::vector<CeilingTerm>& ceiling_terms();
 
-/// The term with this id; null if there is none.
 const CeilingTerm* find_ceiling_term(std::string_view id);
 
 /// Error message for an unknown id; suggests the most similar known id.
 std::string unknown_ceiling(std::string_view id);
 
-/// A ceiling as measured on a device.
 struct MeasuredCeiling {
   double value;  ///< in the unit of its CeilingTerm
   double low;    ///< 95 % interval, low to high

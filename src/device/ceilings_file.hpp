@@ -9,9 +9,8 @@
 
 namespace gpuexp {
 
-/// The conditions under which measured ceilings are valid.
 struct MeasuringConditions {
-  std::string uuid;  ///< UUID of the GPU
+  std::string uuid;
   std::string driver_version;
   std::string cuda_toolkit;
 
@@ -19,12 +18,12 @@ struct MeasuringConditions {
 };
 
 struct CeilingsFile {
-  std::string device;  ///< the driver's name of the GPU
+  std::string device;
   MeasuringConditions conditions;
   std::string
       links_to;  ///< UUID of the other GPU if the ceilings are those of links; otherwise empty
-  std::string git_commit;  ///< commit from which gpuexp was built
-  std::string utc;         ///< time of the measurement
+  std::string git_commit;
+  std::string utc;
   MeasuredCeilings measured;
 
   bool operator==(const CeilingsFile&) const = default;

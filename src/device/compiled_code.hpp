@@ -8,7 +8,6 @@
 
 namespace gpuexp {
 
-/// Code of one architecture.
 struct CompiledCode {
   int capability = 0;        ///< compute capability of the code; 80 for 8.0
   bool is_specific = false;  ///< with architecture-specific instructions: 90a, 120f

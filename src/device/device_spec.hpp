@@ -16,7 +16,7 @@ namespace gpuexp {
 struct SmLimits {
   int max_threads = 0;
   int max_blocks = 0;
-  int registers = 0;                        ///< 32-bit registers
+  int registers = 0;
   std::int64_t shared_bytes = 0;            ///< shared memory of the SM for all resident blocks
   std::int64_t shared_bytes_per_block = 0;  ///< maximum, with the opt-in attribute
   std::int64_t reserved_shared_bytes = 0;   ///< reserved by the runtime in every block
@@ -60,7 +60,7 @@ struct DeviceSpec {
   std::array<std::optional<double>, kPipeCount> peak_ops_per_s{};
   bool measured_here = false;  ///< read from a device that is present
   bool simulated = false;      ///< represents a GPU whose kernels the CPU executes
-  Machine machine = {};        ///< the GPUs of the device's host
+  Machine machine = {};
 
   int compute_capability() const { return 10 * cc_major + cc_minor; }
   std::optional<double> peak(Pipe pipe) const { return peak_ops_per_s[static_cast<int>(pipe)]; }

@@ -11,7 +11,6 @@
 
 namespace gpuexp {
 
-/// The contents of a device spec's file.
 struct DeviceSpecFile {
   DeviceSpec spec;
   std::vector<std::string> aliases;
@@ -22,7 +21,6 @@ struct DeviceSpecFile {
 /// Reads one file. Throws ConfigError, which names the file and the JSON path.
 DeviceSpecFile read_device_spec(const std::filesystem::path& path);
 
-/// All specs of a directory, sorted by id. Throws ConfigError.
 std::vector<DeviceSpecFile> read_device_specs(const std::filesystem::path& directory);
 
 /// The spec whose id, name or alias equals `name`, ignoring case; otherwise the only spec that

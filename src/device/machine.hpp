@@ -3,18 +3,13 @@
 
 namespace gpuexp {
 
-enum class LinkKind {
-  none,   ///< GPUs cannot access each other's memory
-  pcie,   ///< over PCI Express
-  nvlink  ///< over NVLink
-};
+enum class LinkKind { none, pcie, nvlink };
 
-/// Which pairs of GPUs have a direct link.
 enum class LinkLayout {
   by_switch,  ///< no pair: all links of a GPU go to switches, which reach any other GPU at full
               ///< rate
-  all_pairs,  ///< every pair
-  pairs,      ///< each GPU is linked to one other GPU
+  all_pairs,
+  pairs,  ///< each GPU is linked to one other GPU
 };
 
 /// GPUs of one model in a host. Values are from the datasheet or, for a GPU that is present, from

@@ -22,7 +22,6 @@ std::optional<std::string> line_of(const std::filesystem::path& file) {
   return std::getline(in, line) ? std::optional(line) : std::nullopt;
 }
 
-/// The processors of a list such as "0-3,8".
 cpu_set_t processors_in(const std::string& list) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
@@ -40,7 +39,6 @@ cpu_set_t processors_in(const std::string& list) {
   return processors;
 }
 
-/// Empty if Linux does not report them.
 std::optional<cpu_set_t> processors_allowed() {
   cpu_set_t processors;
   CPU_ZERO(&processors);
@@ -54,7 +52,6 @@ cpu_set_t common_processors(const cpu_set_t& one, const cpu_set_t& other) {
   return both;
 }
 
-/// First line of a file of the device in `sys`; empty if there is no such file.
 std::optional<std::string> line_of_device(const std::string& pci_bus_id, const char* file,
                                           const std::filesystem::path& sys) {
   // The PCI domain has eight hexadecimal digits from the driver, and four in Linux.

@@ -32,10 +32,9 @@ struct GpuPlace {
   std::optional<int> pcie_width;
 };
 
-/// The connection of one GPU to another.
 struct GpuLink {
   int nvlinks = 0;  ///< number of active links, to the other GPU or to a switch that connects both
-  bool is_switched = false;                   ///< the NVLinks go to a switch
+  bool is_switched = false;
   std::optional<std::string> nvlink_version;  ///< "4.0"
   std::optional<PciePath> pcie;
   /// Whether kernels on one GPU can access the other's memory (peer access); empty: unknown.
