@@ -44,7 +44,6 @@ constexpr auto function_of_problem(F f) {
   }
 }
 
-/// Element type of a pointer or of a Ranks.
 template <class Pointers>
 struct Pointee;
 template <class T>
@@ -101,11 +100,11 @@ struct VariantOf : VariantFacts {
 /// every family file.
 class FamilyDeclaration {
  public:
-  std::string physics;               ///< one paragraph on the hardware's behaviour
-  std::string tolerance_derivation;  ///< derivation of `tolerance`, with its source
+  std::string physics;
+  std::string tolerance_derivation;
   std::vector<CeilingRows> ceilings;
-  bool refers_to_results = false;      ///< Family::refers_to_results
-  bool repeats_without_reset = false;  ///< Family::repeats_without_reset
+  bool refers_to_results = false;
+  bool repeats_without_reset = false;
 
  protected:
   using SetMember = Callback<void(void* problem, const Value&)>;
@@ -124,7 +123,6 @@ class FamilyDeclaration {
                   std::string doc, SetMember set);
   void add_choice(std::string name, std::vector<std::string> choices, std::string doc,
                   SetMember set);
-  /// Applies to the last choice added.
   void set_file(Callback<std::string(const std::string&)> file_error,
                 std::vector<std::string> unless_file);
   void add_buffer(std::string name, BufferRole role, Callback<DataType(const void*)> type,
@@ -181,7 +179,6 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Adds an integer in [min, max].
   template <class Int>
   FamilyOf& integer(std::string name, Int Problem::*member, std::int64_t default_value,
                     std::int64_t min, std::int64_t max, std::string unit, std::string doc) {
@@ -190,7 +187,6 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Adds a real number in [min, max].
   FamilyOf& real(std::string name, double Problem::*member, double default_value, double min,
                  double max, std::string unit, std::string doc) {
     add_number(std::move(name), default_value, min, max, std::move(unit), std::move(doc),
@@ -273,12 +269,10 @@ class FamilyOf : public FamilyDeclaration {
   FamilyOf& in_out(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::in_out, member, std::move(of)...);
   }
-  /// Adds a buffer with BufferRole::state.
   template <class Pointers, class... Of>
   FamilyOf& state(std::string name, Pointers Data::*member, Of... of) {
     return buffer(std::move(name), BufferRole::state, member, std::move(of)...);
   }
-  /// Sets Buffer::flags_from of the last state added.
   FamilyOf& flags_from(std::int64_t word) {
     set_told_from(word);
     return *this;
@@ -289,13 +283,11 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Declares the column metric.<name>.
   FamilyOf& metric(std::string name, std::string unit, std::string doc) {
     add_metric(std::move(name), std::move(unit), std::move(doc));
     return *this;
   }
 
-  /// Declares a plot of the family's results over `axes`.
   FamilyOf& plot(std::string name, std::string kind, std::string title,
                  std::vector<PlotAxis> axes = {}) {
     add_plot({std::move(name), std::move(kind), std::move(title), std::move(axes)});

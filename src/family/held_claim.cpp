@@ -8,7 +8,6 @@ namespace gpuexp {
 
 namespace {
 
-// Removes and returns the text up to the separator, and removes the separator.
 std::string_view next_part(std::string_view& text, std::string_view separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);

@@ -22,10 +22,9 @@ inline constexpr std::array<std::string_view, 10> kHeldQuantities{
     "bank_conflict",       // maximum over shared-memory accesses of wavefronts / minimum wavefronts
                            // for the same bytes
     "barriers_per_block",  // block barriers that a warp executes, on average
-    "registers_per_thread", "shared_bytes_per_block", "threads_per_block",
-    "blocks_per_sm",   // resident blocks
-    "blocks",          // blocks of the grid
-    "kernels",         // kernels of a launch
+    "registers_per_thread", "shared_bytes_per_block", "threads_per_block", "blocks_per_sm",
+    "blocks",  // blocks of the grid
+    "kernels",
     "bytes_written",   // useful bytes that the variant declares
     "bytes_to_peers",  // by the rank that sends most to other GPUs, as declared by the variant
 };
@@ -36,20 +35,19 @@ enum class HeldRelation { equal, at_most, at_least };
 inline constexpr double kHeldTolerance = 0.009;
 
 struct HeldClaim {
-  std::string text;  ///< text of the comment without "held: "
+  std::string text;
   std::string quantity;
   HeldRelation relation = HeldRelation::equal;
   double number = 0;
   std::string
       of;  ///< variant whose value is multiplied by the number; empty: the number is absolute
-  double tolerance = kHeldTolerance;                         ///< share of the number
-  std::vector<std::pair<std::string, std::string>> at = {};  ///< parameter values
+  double tolerance = kHeldTolerance;  ///< share of the number
+  std::vector<std::pair<std::string, std::string>> at = {};
 
   /// Whether the claim holds for the value, or for the ratio to the value of `of`. False for NaN.
   bool holds(double value) const;
 };
 
-/// Parses a claim; empty if the text is invalid.
 std::optional<HeldClaim> held_claim_in(std::string_view text);
 
 }  // namespace gpuexp

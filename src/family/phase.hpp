@@ -17,18 +17,17 @@ struct Operations {
   double count;  ///< a fused multiply-add counts as 2
 };
 
-/// What moves bytes between GPUs.
 enum class LinkUse {
-  copy_engine,  ///< copies by a copy engine
-  loads,        ///< SM loads from another GPU's memory
-  stores,       ///< SM stores to another GPU's memory
+  copy_engine,
+  loads,
+  stores,
 };
 
 /// A part of a launch: a kernel, a copy, or a part of one of these. Numbers refer to the busiest
 /// rank. Phases of one stream run in order. Phases of different streams run concurrently and
 /// share resources.
 struct Phase {
-  std::string what;  ///< name in timelines: "product"
+  std::string what;
   LinkUse by = LinkUse::loads;
   double link_bytes = 0;  ///< maximum of the bytes received and the bytes sent by the rank
   bool both_ways =
@@ -37,8 +36,8 @@ struct Phase {
   int signals = 0;     ///< waits for a word that another rank stores into this rank's memory
   int link_loads = 0;  ///< loads from another rank's memory
   int fences = 0;  ///< fences that wait until stores to another rank are visible, before signals
-  int memory_loads = 0;     ///< loads from the rank's own memory, served by L2
-  double memory_bytes = 0;  ///< bytes read from and written to the rank's own memory
+  int memory_loads = 0;  ///< loads from the rank's own memory, served by L2
+  double memory_bytes = 0;
   std::vector<Operations> operations = {};
   TensorPath tensor_path = TensorPath::wgmma;  ///< path of operations on tensor cores
   bool by_library = false;                     ///< a vendor library executes the operations
@@ -54,7 +53,7 @@ struct Phase {
       {};                        ///< time of the kernel on an otherwise idle GPU, once determined
   double kernel_latency_us = 0;  ///< kernel_us minus the time of the kernel's busiest resource
   double sm_share = 1;           ///< share of the SMs that the phase occupies; copies occupy none
-  int stream = 0;                ///< Step::stream
+  int stream = 0;
   std::vector<std::size_t> after = {};  ///< indices of earlier phases for which it waits
 };
 

@@ -14,9 +14,9 @@ struct PlotAxis {
 
 /// If two families declare the same plot, it shows the rows of both.
 struct Plot {
-  std::string name;   ///< file name
-  std::string kind;   ///< one of KINDS in scripts/plot.py
-  std::string title;  ///< title of the plot
+  std::string name;
+  std::string kind;  ///< one of KINDS in scripts/plot.py
+  std::string title;
   std::vector<PlotAxis> axes = {};
 };
 

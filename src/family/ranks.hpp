@@ -25,12 +25,10 @@ struct WaitReport {
   unsigned step;  ///< number of waits of the launch that the block had completed
 };
 
-/// One rank's pointers to the family's buffers on all ranks.
 struct RankBuffers {
   int rank = 0;
   std::vector<std::vector<void*>> of_ranks;  ///< by rank, in the order of Family::buffers
 
-  /// For a problem on one GPU.
   RankBuffers(std::vector<void*> buffers) : of_ranks{std::move(buffers)} {}
   RankBuffers(std::initializer_list<void*> buffers) : of_ranks{std::vector<void*>(buffers)} {}
   RankBuffers(int own_rank, std::vector<std::vector<void*>> buffers_of_ranks)

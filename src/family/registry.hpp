@@ -17,7 +17,6 @@ namespace gpuexp {
 
 class Registry {
  public:
-  /// The registry of the process. Kernel files register with it before main.
   static Registry& global();
 
   /// Must be called before main, or before a config that names the family is read.
@@ -34,14 +33,11 @@ class Registry {
   const Family* find(std::string_view id) const;
   /// The error message for a family that the build omits; empty for other ids.
   std::optional<std::string> omitted_message(std::string_view id) const;
-  /// The concatenated text of the family's files; "" if unknown.
   std::string_view source_of(std::string_view family_id) const;
 
-  /// The `held:` claims in the variant's comment.
   const std::vector<HeldClaim>& held_claims(const std::string& family_id,
                                             const std::string& variant_id) const;
 
-  /// Errors in the declarations, one line each.
   std::vector<std::string> errors() const;
 
  private:
@@ -49,9 +45,9 @@ class Registry {
   void store_claims(const Family& family, const VariantComment& comment);
 
   std::list<Family> families_;
-  std::map<std::string, std::string, std::less<>> sources_;    // by family
-  std::map<std::string, std::vector<HeldClaim>> held_claims_;  // by family/variant
-  std::string left_out_;                                       // ",a,b,", or empty
+  std::map<std::string, std::string, std::less<>> sources_;
+  std::map<std::string, std::vector<HeldClaim>> held_claims_;
+  std::string left_out_;  // ",a,b,", or empty
   std::string built_;
   std::vector<std::string> errors_;
 };

@@ -12,8 +12,8 @@ namespace gpuexp {
 /// are data-stage wavefronts of shared memory accesses; ideal wavefronts are wavefronts without
 /// bank conflicts.
 struct SourceCounts {
-  double warps = 0;             ///< warp instructions
-  double lanes = 0;             ///< active lanes
+  double warps = 0;  ///< warp instructions
+  double lanes = 0;
   double predicated_lanes = 0;  ///< active lanes whose predicate is true
   double sectors = 0;
   double ideal_sectors = 0;
@@ -25,12 +25,11 @@ struct SourceCounts {
 };
 
 struct CountedInstruction {
-  std::string kernel;         ///< mangled name
+  std::string kernel;
   std::uint32_t address = 0;  ///< byte offset from the kernel's first instruction
   SourceCounts counts;
 };
 
-/// A CUPTI SASS metric, and the member for its value.
 struct SourceMetric {
   const char* name;
   double SourceCounts::*member;

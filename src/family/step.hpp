@@ -24,7 +24,6 @@ namespace gpuexp {
 
 using Stream = CUstream_st*;
 
-/// The shape of one kernel launch, computed without a GPU.
 struct Shape {
   /// The pointer passed to cudaLaunchKernel: a host stub of this binary, or the handle of a
   /// kernel loaded at run time. The kernel resource table maps it to the module and the lowered
@@ -58,7 +57,6 @@ class PackedArguments {
   void add(const Texture& texture);
 
   std::size_t count() const { return places_.size(); }
-  /// All arguments in the layout of kernel parameters.
   const std::vector<std::byte>& bytes() const { return bytes_; }
   const std::byte* at(std::size_t i) const { return bytes_.data() + places_[i].offset; }
   std::size_t size(std::size_t i) const { return places_[i].bytes; }
@@ -78,8 +76,8 @@ class PackedArguments {
 
   std::vector<std::byte> bytes_;
   std::vector<Place> places_;
-  std::vector<std::pair<std::size_t, TensorMap>> tensor_maps_;  ///< by argument index
-  std::vector<std::pair<std::size_t, Texture>> textures_;       ///< by argument index
+  std::vector<std::pair<std::size_t, TensorMap>> tensor_maps_;
+  std::vector<std::pair<std::size_t, Texture>> textures_;
 };
 
 template <class Parameter, class Argument>
@@ -134,7 +132,6 @@ struct KernelStep {
   std::optional<AccessPolicyWindow> window = std::nullopt;
 };
 
-/// A fill of device memory.
 struct MemsetStep {
   void* to = nullptr;
   unsigned char value = 0;
@@ -153,7 +150,6 @@ struct CopyStep {
   std::shared_ptr<const void> owner = nullptr;  ///< keeps `from` alive; may be null
 };
 
-/// A function call, for example of a library. An executor without CUDA cannot run it.
 struct OpaqueStep {
   std::string what;  ///< name for messages: "cuBLAS gemm"
   Callback<void(Stream stream, int device)> call;
@@ -163,7 +159,7 @@ struct OpaqueStep {
 struct PrefetchStep {
   const void* memory = nullptr;
   std::int64_t bytes = 0;
-  bool to_host = false;  ///< otherwise to the device
+  bool to_host = false;
 };
 
 /// Advice on the location of managed memory (CUDA Runtime API, cudaMemAdvise).
@@ -250,7 +246,6 @@ class Steps {
   const std::vector<Step>& all() const { return steps_; }
   std::vector<Step>& all() { return steps_; }
   std::vector<Shape> shapes() const;
-  /// Whether the steps use several streams, so that some may run concurrently.
   bool overlap() const;
 
  private:
@@ -261,7 +256,6 @@ class Steps {
 /// at most `max_blocks` blocks. Without items, the grid is empty.
 Shape grid_stride(std::int64_t items, std::int64_t max_blocks);
 
-/// The address of a kernel's host stub, for Shape::kernel.
 template <class... Parameters>
 const void* kernel_address(void (*kernel)(Parameters...)) {
   return reinterpret_cast<const void*>(kernel);
@@ -281,7 +275,6 @@ Steps launch(void (*kernel)(Parameters...), Shape shape, Arguments&&... argument
   return Steps(KernelStep{shape, std::move(packed)});
 }
 
-/// Returns the kernel step with an equivalent host loop.
 Steps with_host_loop(Steps kernel, HostLoop loop);
 
 }  // namespace gpuexp

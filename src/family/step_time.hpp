@@ -11,7 +11,7 @@ struct StepTime {
   /// A kernel's name, or "kernel", "copy_to_device", "copy_to_host", "copy", "other", or "call" of
   /// the host.
   std::string what;
-  int stream = 0;       ///< Step::stream
+  int stream = 0;
   double begin_us = 0;  ///< from when its stream could start it
   double end_us = 0;
   std::optional<int> rank = {};  ///< for problems that span GPUs

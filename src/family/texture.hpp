@@ -16,7 +16,6 @@ struct Texture {
   std::int64_t count = 0;
 };
 
-/// Size of the kernel parameter.
 inline constexpr std::size_t kTextureObjectBytes = 8;
 
 }  // namespace gpuexp

@@ -16,7 +16,6 @@ std::string_view next_line(std::string_view& source) {
   return line;
 }
 
-// The text of a comment line after the slashes.
 std::optional<std::string_view> comment_text(std::string_view line) {
   constexpr std::string_view kSlashes = "//";
   if (line.substr(0, kSlashes.size()) != kSlashes) return std::nullopt;

@@ -55,23 +55,22 @@ inline constexpr std::size_t kFewestCells = 100;
 double rate_upper_bound(std::size_t seen, std::size_t of);
 
 struct NoiseFile {
-  std::optional<std::string> device;  ///< the driver's name of the GPU
+  std::optional<std::string> device;
   Calibration calibration;
   std::size_t runs = 0;
-  std::size_t pairs = 0;        ///< pairs of runs
+  std::size_t pairs = 0;
   std::size_t cells = 0;        ///< number of cells that every comparison contains
   std::size_t comparisons = 0;  ///< number of comparisons: cells × pairs
   std::optional<std::string> git_commit;
   std::optional<std::string> driver_version;
   std::optional<std::string> cuda_toolkit;
-  std::optional<std::string> utc;  ///< start of the last run
+  std::optional<std::string> utc;
 };
 
 inline constexpr int kNoiseSchemaVersion = 1;
 
 std::string to_json(const NoiseFile& file);
 
-/// The part of a noise file that a comparison reads.
 struct RecordedEffect {
   MinimumEffect effect;
   std::optional<std::string> device;

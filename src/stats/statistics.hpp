@@ -24,7 +24,7 @@ struct Statistics {
   double max = 0;
   double mean = 0;
   std::optional<double> stdev;  ///< sample standard deviation; empty below two samples
-  double mad = 0;               ///< median of |sample - median|, not scaled
+  double mad = 0;
   /// Number of samples that differ from the median by more than 14.826 MAD, ten standard
   /// deviations of a normal distribution: the rule of hyperfine (sharkdp/hyperfine,
   /// src/outlier_detection.rs), after Iglewicz and Hoaglin, How to Detect and Handle Outliers,
@@ -33,8 +33,7 @@ struct Statistics {
   std::size_t outliers = 0;
   /// Number of successive samples equivalent to one independent sample, from correlation_time().
   double correlation_time = 1;
-  double quantum_us = 0;  ///< timer resolution passed to summarize(); 0: unknown
-  /// 95 % interval of the median; empty below six samples. See median_ci95().
+  double quantum_us = 0;
   std::optional<Interval> median_ci95;
 };
 
@@ -47,7 +46,6 @@ Statistics summarize(const std::vector<double>& samples_in_round_order, double q
 /// (definition 7 of Hyndman and Fan, The American Statistician 50(4), 1996).
 double quantile(const std::vector<double>& ascending, double q);
 
-/// Median; empty for no values.
 std::optional<double> median_of(std::vector<double> values);
 
 /// Resolution of the timer: the smallest difference between any two unequal samples; 0 if all
