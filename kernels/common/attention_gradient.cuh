@@ -109,7 +109,7 @@ struct KeyBlockTiles {
 };
 
 /// Sets weights to 0 where the query does not attend to the key. The rows of the warp's tile are
-/// keys from `key` on, the columns are queries from `query` on.
+/// keys starting at `key`, the columns are queries starting at `query`.
 template <int kColumnTiles>
 __device__ __forceinline__ void apply_mask_transposed(MmaSums<float> (&p)[1][kColumnTiles],
                                                       const AttendedKeys& allowed, int key,
@@ -216,7 +216,7 @@ __device__ __forceinline__ void compute_score_gradients(
   }
 }
 
-/// A warp rounds dSᵀ to In and stores it to shared memory, from row `key_row` on.
+/// A warp rounds dSᵀ to In and stores it to shared memory, starting at row `key_row`.
 template <class In, int kColumnTiles>
 __device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][kColumnTiles],
                                                  char* scores, int key_row) {

@@ -61,7 +61,7 @@ __device__ __forceinline__ void copy_rows_async(char* tile, const In* from, int 
 }
 
 /// A warp stores at most `left` of the kRows rows in shared memory to rows with a stride of
-/// `pitch` elements. Of each row it stores the first `columns` elements, a multiple of 8.
+/// `pitch` elements. It stores the first `columns` elements of each row, a multiple of 8.
 template <int kColumns, int kRows, int kPitch, class In>
 __device__ __forceinline__ void store_rows(const char* tile, In* to, std::int64_t pitch, int left,
                                            int columns = kColumns) {
@@ -133,8 +133,7 @@ __device__ __forceinline__ void accumulate_product(MmaSums<float> (&sums)[kRowTi
 }
 
 /// A warp multiplies each row of its sums by factor_of(i, half), rounds it to In, and stores the
-/// first `left` rows at `to`. `staging` is shared memory for 16·kRowTiles rows, which only this
-/// warp uses.
+/// first `left` rows at `to`. Only this warp uses `staging`, shared memory for 16·kRowTiles rows.
 template <int kDim, int kRowTiles, class In, class FactorOf>
 __device__ __forceinline__ void store_sums(const MmaSums<float> (&sums)[kRowTiles][kDim / 8],
                                            char* staging, In* to, int left, FactorOf factor_of) {
@@ -183,7 +182,7 @@ class WarpAttention {
   __device__ __forceinline__ static void multiply(Scores& s, const char* q, const char* k) {
     const int lane = threadIdx.x % 32;
     const char* const q_row = q + Tile::offset(lane % 16, lane / 16 * 16);
-    // Four 8×8 blocks for ldmatrix: two along the head dimension, times two along the keys.
+    // ldmatrix: two blocks along the head dimension, times two along the keys.
     const char* const k_row = k + Tile::offset(lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i)
@@ -233,9 +232,9 @@ class WarpAttention {
     }
   }
 
-  /// One step of the online softmax: replaces scores s by 2^((s - max)·scale_log2) and adds the
-  /// results to the row sums. If a score times scale_log2 exceeds its row's maximum by more than
-  /// `slack`, the warp updates its maxima and rescales its sums.
+  /// Replaces scores s by 2^((s - max)·scale_log2) and adds the results to the row sums. If a
+  /// score times scale_log2 exceeds its row's maximum by more than `slack`, the warp updates its
+  /// maxima and rescales its sums.
   __device__ __forceinline__ void online_softmax(Scores& s, float scale_log2, float slack) {
     bool grows = false;
     float largest[kRowTiles][2];
@@ -271,10 +270,9 @@ class WarpAttention {
     }
   }
 
-  /// Sets the elements of P that dropout drops to 0. `row` is the warp's first row, counted over
-  /// all rows of Q. Each of two neighbouring lanes has one half of each group of four keys. A
-  /// lane computes the random words of one of two groups, and exchanges half of them with the
-  /// other lane.
+  /// Applies dropout: sets dropped elements of P to 0. `row` is the warp's first row, counted
+  /// over all rows of Q. Two neighbouring lanes share each group of four keys. Each computes the
+  /// random words of one of two groups, and sends half of them to the other lane.
   __device__ __forceinline__ static void drop(Scores& s, const Heads& heads, std::int64_t row,
                                               int key) {
     const std::uint32_t threshold = dropout_threshold(heads.dropout);
@@ -307,10 +305,10 @@ class WarpAttention {
     accumulate_product<In, kDim, kRowTiles, kKeys>(sums_, s, v);
   }
 
-  /// Divides O by the row sums, multiplies it by `gain`, rounds it to In and stores `left` rows
-  /// starting at `o`. Also stores each row's log-sum-exp. `staging` is the warp's rows of the
-  /// tile of Q, which is not needed any more. A row that attends to no key gets zeros, and minus
-  /// infinity as log-sum-exp.
+  /// Stores `left` rows of O at `o`: divided by the row sums, multiplied by `gain` and rounded to
+  /// In. Also stores each row's log-sum-exp. `staging` is the warp's part of the tile of Q, which
+  /// is not needed any more. A row that attends to no key gets zeros, and minus infinity as
+  /// log-sum-exp.
   __device__ __forceinline__ void store(char* staging, In* o, float* log_sum, int left,
                                         float gain) const {
     store_sums<kDim, kRowTiles>(sums_, staging, o, left, [&](int i, int half) {
@@ -343,7 +341,7 @@ class WarpAttention {
   }
 
   /// Stores scale·S, rounded to In, in rows with a stride of `pitch` elements: `left_rows` rows,
-  /// with minus infinity for keys from `left_keys` on. Requires kKeys <= kDim.
+  /// with minus infinity for keys `left_keys` and above. Requires kKeys <= kDim.
   __device__ __forceinline__ static void store_scores(const Scores& s, char* staging, In* to,
                                                       std::int64_t pitch, int left_rows,
                                                       int left_keys, float scale) {
@@ -367,7 +365,6 @@ class WarpAttention {
   }
 
  private:
-  /// Sum of a row over its four lanes.
   __device__ float row_sum(int i, int half) const {
     return reduce_lanes<kLanesOfRow>(sum_[i][half], Sum());
   }
@@ -417,9 +414,9 @@ inline std::int64_t tile_bytes(const Problem& p) {
   return p.head_dim == 64 ? kTileBytes<64> : p.head_dim == 96 ? kTileBytes<96> : kTileBytes<128>;
 }
 
-// The tiles of keys, `first` to `end` - 1, that a block of queries processes from last to first.
-// is_whole() returns whether every query of the block attends to every key of a tile. If `skips`
-// is false, the range includes all tiles.
+// The tiles of keys, `first` to `end` - 1, that a block of queries processes from last to first;
+// all tiles unless `skips`. In a tile for which is_whole() is true, every query of the block
+// attends to every key.
 template <int kKeys>
 struct TileRange {
   int first;

@@ -64,8 +64,8 @@ inline constexpr const char* kStepCyclesDoc = "SM cycles per step, read by the k
 inline constexpr const char* kStepNsDoc = "ns per step, read by the kernel";
 
 /// Sets the variant's launch to one walk, and its metrics step_cycles and step_ns to medians of
-/// kMeasuredWalks walks. walk(problem, data, context, clocks) returns the steps of a walk over
-/// problem.steps nodes, which stores its duration to `clocks`.
+/// kMeasuredWalks walks. walk(problem, data, context, clocks) returns the launch of a kernel that
+/// makes problem.steps dependent steps and stores their duration to `clocks`.
 template <class Variant, class Problem, class Data, class Walk>
 void measure_walks(Variant& v, Walk walk) {
   v.workspace_bytes = [](const Problem&, const DeviceSpec&) {

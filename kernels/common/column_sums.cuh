@@ -12,7 +12,7 @@
 
 namespace gpuexp {
 
-/// Blocks with the same blockIdx.y process the same `slice` rows, from blockIdx.y * slice on.
+/// Blocks with the same blockIdx.y process the same `slice` rows, starting at blockIdx.y * slice.
 struct Slices {
   std::int64_t rows, columns, slice;
   std::int64_t count() const { return ceil_div(rows, slice); }

@@ -68,7 +68,7 @@ __device__ inline Eight eight_biases(const Tail& x, unsigned column) {
   return biases;
 }
 
-/// Applies the operations to the values `v` of eight elements from `first` on. `first` is a
+/// Applies the operations to the values `v` of eight elements starting at `first`. `first` is a
 /// multiple of eight, so dropout needs two calls of Philox.
 template <Part... parts>
 __device__ Eight eight(const Tail& x, const float (&v)[kWidth], unsigned first, unsigned column,

@@ -97,8 +97,9 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
       const bool last = step == P::kSteps - 1;
       if (last) {
         next_tile();
-        // All groups but the newest have arrived, including the next tile. After the barrier, the
-        // copies of all threads have arrived, and no thread reads the current tile any more.
+        // All groups but the newest kStages - 2 have arrived, including the next tile. After the
+        // barrier, the copies of all threads have arrived, and no thread reads the current tile any
+        // more.
         cp_async_wait<P::kStages - 2>();
         P::sync_multipliers();
         read = after(read);

@@ -13,7 +13,6 @@
 // In fp64, a lane of mma.m8n8k4 has row g of A and column g of B at depth t, and columns 2t and
 // 2t+1 of row g of C. mma.m16n8k4 and m16n8k16 also use row g+8 of A and C. m16n8k16 uses depths
 // t, t+4, t+8 and t+12.
-// 2t and 2t+1. mma.m16n8k4 and m16n8k16 also use A's row g+8, and depths t, t+4, t+8 and t+12.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +29,8 @@ namespace gpuexp {
 /// (Variant::min_compute_capability). On older GPUs the functions trap.
 constexpr int kMmaBf16ComputeCapability = 80;
 
-/// Whether mma.sync multiplies fp8 on this compute capability. Compute capabilities 9.0 and 10.0
-/// have the instruction, but convert the operands to fp16 first, so the functions below trap
-/// there.
+/// Whether mma.sync multiplies fp8. On compute capabilities 9.0 and 10.0, the instruction
+/// converts the operands to fp16 first, so the functions below trap there.
 constexpr bool mma_has_fp8(int capability) {
   return capability == 89 || capability >= 120;
 }

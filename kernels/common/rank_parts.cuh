@@ -64,7 +64,8 @@ std::int64_t max_of_ranks(int ranks, Figure plot) {
   return largest;
 }
 
-/// The other ranks, from the next one on, so that not all ranks send to the same rank at once.
+/// The other ranks, starting with the next one, so that not all ranks send to the same rank at
+/// once.
 inline std::vector<int> peers_from(int rank, int ranks) {
   std::vector<int> peers;
   for (int i = 1; i < ranks; ++i)

@@ -21,7 +21,7 @@ struct Summed {
 };
 
 /// Adds the destinations of a rank's sums: the rank itself and, if `pushed`, the other ranks,
-/// from the next one on, so that not all ranks store to the same rank at the same time.
+/// starting with the next one, so that not all ranks store to the same rank at the same time.
 template <class T, class ToRank>
 void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_rank) {
   sums.to.of[sums.copies++] = to_rank(rank);
@@ -39,8 +39,8 @@ enum class SumWaits {
 
 constexpr int kSumBlock = 512;
 
-// Sums the ranks' elements in fp32 in the order of the ranks, so that all ranks that compute a
-// sum get the same bits. The loads from all ranks are in flight at the same time.
+// Sums the ranks' elements in fp32 in the order of the ranks, so that a sum is bitwise
+// identical on all ranks that compute it. The loads from all ranks are in flight at the same time.
 template <class T, SumWaits kWaits, int kRanks>
 __global__ void __launch_bounds__(kSumBlock) sum_kernel(Summed<T> summed, RankPeers peers) {
   constexpr int kPack = 16 / sizeof(T);

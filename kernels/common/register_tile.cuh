@@ -1,7 +1,7 @@
-// Matrix products with register tiles. A block's tile of C is divided among warps and lanes,
-// slices of A and B are copied to shared memory, and each thread loads, multiplies and stores its
-// elements. All matrices are row-major without padding: A is m×k, B is k×n, C is m×n, with
-// extents of at most 65536.
+// Matrix products with register tiles: division of a block's tile of C among warps and lanes,
+// copies of slices of A and B to shared memory, and each thread's loads, multiply-adds and
+// stores. Matrices are row-major without padding: A is m×k, B is k×n, C is m×n, with extents of
+// at most 65536.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace gpuexp::register_tile {
 
-/// kCount neighbouring floats that one lane loads or stores in one access of at most 16 bytes.
+/// kCount floats that a lane loads or stores in one access of at most 16 bytes.
 template <int kCount>
 struct alignas(sizeof(float) * kCount) Floats {
   float v[kCount];
 };
 
-/// Number of floats in the widest possible access to rows that start at multiples of `pitch`
-/// floats: the address of an N-byte access must be a multiple of N. For several matrices, pass
-/// the bitwise OR of their pitches.
+/// Number of floats in the widest access to rows that start at multiples of `pitch` floats: an
+/// N-byte access needs an address that is a multiple of N. For several matrices, pass the bitwise
+/// OR of their pitches.
 inline int width_dividing(std::int64_t pitch) {
   return pitch % 4 == 0 ? 4 : pitch % 2 == 0 ? 2 : 1;
 }
@@ -34,9 +34,8 @@ inline int width_dividing(std::int64_t pitch) {
 ///   kSlots             number of slices of A and of B in shared memory
 ///   kBlocksPerSm       resident blocks per SM that the registers must allow
 ///   kGroupRows         rows of tiles in one group of the tile order, see grouped_tile
-/// A lane has groups of four rows and groups of four columns, for 128-bit accesses. The stride
-/// between its groups is kLanesM groups along the rows and kLanesN groups along the columns, so
-/// that the lanes of a warp access contiguous words.
+/// A lane has groups of four rows and four columns, for 128-bit accesses. Its groups have a
+/// stride of kLanesM or kLanesN groups, so that the lanes of a warp access contiguous words.
 template <class Choice>
 struct Tile : Choice {
   static constexpr int kLanesN = 32 / Choice::kLanesM;
@@ -71,7 +70,6 @@ struct Slot {
   float* b;  ///< kBlockK × kBlockN
 };
 
-/// Slot `index`, less than kSlots, in the kSharedBytes of dynamic shared memory at `shared`.
 template <class Tile>
 __device__ Slot slot_in(Floats<4>* shared, int index) {
   float* const first = reinterpret_cast<float*>(shared);
@@ -89,15 +87,14 @@ struct Place {
   int col;
 };
 
-/// Computes the position of this thread. Requires a grid of ceil(m / kBlockM) × ceil(n / kBlockN)
-/// blocks of kThreads threads.
+/// Requires a grid of ceil(m / kBlockM) × ceil(n / kBlockN) blocks of kThreads threads.
 template <class Tile>
 __device__ Place place_of(std::int64_t m, std::int64_t n) {
   const auto tile = grouped_tile<Tile::kGroupRows>();
-  // A 128-bit shared load returns 512 bytes to a warp, in four cycles at 128 bytes per cycle. It
-  // needs only two cycles if, in the whole warp, lanes i and i^1, or lanes i and i^2, read the
-  // same address (NVIDIA developer forum, topic 77228). With kPairedLanes, lanes i and i^1 read
-  // the same address of B, and lanes i and i^2 read the same address of A.
+  // A 128-bit shared load of a warp returns 512 bytes in four cycles, but needs only two cycles
+  // if, in the whole warp, lanes i and i^1, or lanes i and i^2, read the same address (NVIDIA
+  // developer forum, topic 77228). With kPairedLanes, lanes i and i^1 read the same address of B,
+  // and lanes i and i^2 the same address of A.
   const int lane = threadIdx.x % 32;
   const int lane_m =
       Tile::kPairedLanes ? lane % 2 + lane / (2 * Tile::kLanesN) * 2 : lane / Tile::kLanesN;
@@ -114,9 +111,8 @@ __device__ Place place_of(std::int64_t m, std::int64_t n) {
 }
 
 /// Iterates over slices of A and B of extent kBlockK along k, with kWidth floats per access to B.
-/// The first slice has the remainder of k. Later slices are full, so their loads need no bounds
-/// check. Rows and columns outside C are clamped to the last one inside: their elements are
-/// loaded again, but results are not stored.
+/// The first slice has the remainder of k, so later slices need no bounds check. Rows and columns
+/// outside C are clamped to the last one inside, and their results are not stored.
 template <class Tile, int kWidth>
 struct Slices {
   static constexpr int kChunksB = Tile::kBlockN / kWidth;
@@ -182,7 +178,7 @@ struct StagedSlices : Slices<Tile, kWidth> {
     return (threadIdx.x + i * Tile::kThreads) % kChunksA * kWidth;
   }
 
-  /// Loads the next slice into registers. The first call, and only it, must be fetch<true>.
+  /// Loads the next slice into registers. Only the first call is fetch<true>.
   template <bool kFirst = false>
   __device__ void fetch() {
 #pragma unroll
@@ -235,8 +231,7 @@ struct AsyncSlices : Slices<Tile, kWidth> {
     return threadIdx.x / kLanesK + i * kRows;
   }
 
-  /// Starts the copy of the next slice to a slot. The first call, and only it, must be
-  /// copy<true>.
+  /// Starts the copy of the next slice to a slot. Only the first call is copy<true>.
   template <bool kFirst = false>
   __device__ void copy(const Slot& slot) {
 #pragma unroll

@@ -87,9 +87,8 @@ struct RingRoom {
 };
 constexpr int kMaxRingStages = 3;
 
-/// A ring of stages in shared memory. Each stage has the block's part of one row of every array.
-/// The copies of the current row and of the next rows, one row per stage, are complete or in
-/// flight.
+/// A ring of stages in shared memory, with the block's part of one row of every array per stage.
+/// The copies for the current and the next rows are complete or in flight.
 template <class T, int kArrays>
 struct RowRing {
   const T* arrays[kArrays];
@@ -215,10 +214,10 @@ inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec
 }
 
 /// Number of rows that resident blocks process at the same time, with one block per SM and
-/// `blocks` blocks per row. The blocks of a cluster run on SMs of one GPC, and a GPC of Hopper
-/// has at most 18 SMs. Device properties do not show how many SMs of each GPC are enabled. The
-/// result is the number of clusters that fit if all GPCs but one have 18 SMs. With more clusters,
-/// the last would start only when others end.
+/// `blocks` blocks per row. A cluster runs on one GPC, which has at most 18 SMs on Hopper, and
+/// device properties do not show the SMs of each GPC. The result assumes that all GPCs but one
+/// have 18 SMs. If more clusters were launched than fit, the last would start only when others
+/// end.
 inline std::int64_t resident_rows(const DeviceSpec& device, int blocks) {
   constexpr std::int64_t kMaxSmsPerGpc = 18;
   return std::max<std::int64_t>(1, device.sm_count / kMaxSmsPerGpc * (kMaxSmsPerGpc / blocks) +
@@ -253,8 +252,7 @@ Steps launch_ring(Kernel block_kernel, Kernel cluster_kernel, const DeviceSpec& 
                 RingRoom{static_cast<int>(ring.part_bytes / kBytes), ring.stages});
 }
 
-/// Returns `v`, unsupported for rows that are not multiples of 16 bytes or that exceed 8 × 64
-/// KiB.
+/// Returns `v`, unsupported for rows that are not multiples of 16 bytes or exceed 8 × 64 KiB.
 template <class Variant>
 Variant fits_parts(Variant v) {
   v.unsupported = [](const RowProblem& p, const DeviceSpec&) -> std::optional<std::string> {
@@ -266,8 +264,7 @@ Variant fits_parts(Variant v) {
   };
   return needs_capability(std::move(v), kClusterComputeCapability);
 }
-/// Returns `v` with the conditions of fits_parts(), also unsupported for rows that do not fit in
-/// the shared memory of eight blocks.
+/// fits_parts(), and unsupported for rows that do not fit in the shared memory of eight blocks.
 template <int kArrays, class Variant>
 Variant fits_ring(Variant v) {
   v = fits_parts(std::move(v));

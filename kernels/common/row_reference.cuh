@@ -118,7 +118,7 @@ class RowLoop {
 }  // namespace detail
 
 /// Evaluates the reference of `count` rows with rows.columns elements each. rows.common(row,
-/// first, step) returns the common value of every step-th element of the row from `first` on,
+/// first, step) returns the common value of every step-th element of the row, starting at `first`,
 /// Rows::Common::combined merges two such values, and rows.element(row, column, common) returns
 /// an element. For the sum of an array, use one row with one element.
 template <class Rows>

@@ -98,7 +98,7 @@ struct RowPart {
       for (int i = 0; i < kWidth; ++i)
         v[k][i] = f(v[k][i]);
   }
-  /// Sets v = f(v) for the element at index `place` of the row, if this thread has it.
+  /// Sets v = f(v) for the element at index `place` of the row.
   template <class Function>
   __device__ void change(int place, Function f) {
 #pragma unroll
@@ -109,7 +109,7 @@ struct RowPart {
         if (place == at(k) + i) v[k][i] = f(v[k][i]);
     }
   }
-  /// Sets v = f(v, w) for each element v, where w is the element of `other` at the same index.
+  /// Sets v = f(v, w) for each element v, where w is the same element of `other`.
   template <class Function>
   __device__ void join(const RowPart& other, Function f) {
 #pragma unroll
@@ -222,9 +222,9 @@ struct RowShape {
 /// Number of threads up to which row_shape() minimizes the elements per thread.
 constexpr int kDefaultRowThreads = 256;
 
-/// The shape with the fewest elements per thread for which at most `threads` threads per block
-/// hold the row, and with the fewest warps for that number of elements. If the maximum number of
-/// elements per thread is not enough, blocks have more than `threads` threads.
+/// The shape with the fewest elements per thread, and then the fewest warps, for which at most
+/// `threads` threads per block hold the row; with more threads per block if the maximum number of
+/// elements per thread is not enough.
 constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kDefaultRowThreads,
                              int blocks = 1) {
   const std::int64_t part = ceil_div(covered, blocks);
@@ -234,8 +234,8 @@ constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kD
   const auto warps = ceil_div(ceil_div(part, elements), kWarp);
   return {elements, static_cast<int>(warps) * kWarp, blocks};
 }
-/// The shape with the fewest blocks, 2, 4 or 8, of at most 256 threads that hold the row. If 8
-/// blocks are not enough, they have more than 256 threads.
+/// The shape with the fewest blocks (2, 4 or 8) of at most 256 threads that hold the row; with
+/// more threads if 8 blocks are not enough.
 constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   int blocks = 2;
   while (blocks < kMaxClusterBlocks &&
@@ -244,7 +244,6 @@ constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   return row_shape(covered, edges, kDefaultRowThreads, blocks);
 }
 
-/// The reason why the registers of `threads` threads cannot hold a row; nullopt if they can.
 inline std::optional<std::string> too_long_to_hold(std::int64_t columns, DataType type, Edges edges,
                                                    std::int64_t threads) {
   const int most = max_elements_per_thread(edges);
@@ -273,8 +272,8 @@ struct LaneShape {
   static constexpr int kHeld = kLanes * kElements;
 };
 
-/// Calls `use` with lanes, elements per lane and edges as compile-time constants: those of the
-/// first shape that holds the row, or of the last shape.
+/// Calls `use` with lanes, elements per lane and edges of the first shape that holds the row, or
+/// of the last shape, as compile-time constants.
 template <Edges kEdges, class Use, int kLanes, int kElements, class... Rest>
 Steps with_shape(std::int64_t covered, Use use, LaneShape<kLanes, kElements> shape, Rest... rest) {
   if constexpr (sizeof...(rest) > 0) {

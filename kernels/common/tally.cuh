@@ -43,7 +43,7 @@ constexpr std::int64_t tally_bytes(int sums) {
 template <int kSums>
 using Totals = std::array<double, kSums>;
 
-/// Adds up the partial sums of tally().
+/// Reduces the partial sums of tally() to one total per sum.
 template <int kSums>
 Totals<kSums> totals(const void* partial_sums) {
   const double* const partials = static_cast<const double*>(partial_sums);

@@ -224,8 +224,8 @@ struct ExactStep {
     return to_double(from_float<T>(d.weights_before[i]));
   }
   __host__ __device__ double bias(std::int64_t i) const { return d.weights_before[i]; }
-  /// Sums over the k products of consecutive elements of `array`, from `first` on, and
-  /// consecutive weights, from `first_weight` on.
+  /// Sums over the k products of consecutive elements of `array`, starting at `first`, and
+  /// consecutive weights, starting at `first_weight`.
   __host__ __device__ ProductSums row_products(const void* array, std::int64_t first,
                                                std::int64_t first_weight, std::int64_t k) const {
     ProductSums sums;

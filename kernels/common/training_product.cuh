@@ -158,7 +158,7 @@ inline constexpr std::int64_t kFmaSharedBytes =
 static_assert(FmaTile::kBlockM == FmaTile::kBlockN, "slices of A and B must have the same shape");
 
 /// Starts the copy of a slice of 128 rows of A, or columns of B, whose first element is at
-/// `from`. Rows from `left` on, and k from `depth` on, become zeros. If `along_k`, memory is
+/// `from`. Rows `left` and above, and k `depth` and above, become zeros. If `along_k`, memory is
 /// contiguous along k, and each copy has one element; otherwise kWidth elements.
 template <bool along_k, int kWidth>
 __device__ __forceinline__ void copy_slice(float* to, const float* from, int pitch, int left,

@@ -177,7 +177,7 @@ Steps launch_on_elements(void (*kernel)(Parameters...), std::int64_t n, Argument
                 arguments...);
 }
 
-/// Updates n parameters from `first` on, and their 16-bit copies: in the same kernel if
+/// Updates n parameters starting at `first`, and their 16-bit copies: in the same kernel if
 /// `in_one_kernel`, otherwise in a second kernel. fp32 networks have no copies.
 template <class T>
 Steps update(Parameters<T> p, std::int64_t first, std::int64_t n, const AdamW& a,

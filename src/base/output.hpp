@@ -10,7 +10,7 @@ namespace gpuexp {
 
 using WritePart = std::function<void(std::string_view)>;
 
-/// Size of the parts of long texts, in bytes.
+/// Size in bytes of the parts in which a long output is written.
 inline constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
 /// A file or a standard stream. Failed operations throw ReportError with the name and the

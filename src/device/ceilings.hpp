@@ -123,7 +123,7 @@ using MeasuredCeilings = std::map<std::string, MeasuredCeiling>;
 /// empty.
 Ceilings datasheet_ceilings(const DeviceSpec& device);
 
-/// Estimates the ceilings of `to` from the ceilings measured on `from`. DRAM and link bandwidth
+/// Estimates the ceilings of `to` from the measured ceilings of `from`. DRAM and link bandwidth
 /// and the rates of pipes scale with the datasheet values. L2 and shared memory bandwidth scale
 /// with the number of SMs and the clock. Latencies on the SM are constant in cycles; latencies of
 /// L2, DRAM and launches are constant in time. A ceiling is empty if a datasheet value that it

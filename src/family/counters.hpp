@@ -233,8 +233,7 @@ inline constexpr std::array kCounters{
 /// The distinct groups of kCounters, in order.
 std::vector<std::string> counter_groups();
 
-/// Names that `--counters` accepts in addition to Nsight Compute metrics: "all", "none", groups
-/// and counters.
+/// Names for `--counters`, except Nsight Compute metrics: "all", "none", groups and counters.
 std::vector<std::string> counter_names();
 inline constexpr const char* kAllCounters = "all";
 inline constexpr const char* kNoCounters = "none";
@@ -258,18 +257,16 @@ struct SelectedCounter {
   bool operator==(const SelectedCounter&) const = default;
 };
 
-/// The counters selected by names of groups, counters and Nsight Compute metrics, or by "all".
-/// The result is in the order of kCounters, followed by metrics, without duplicates. Unknown
-/// names are ignored.
+/// The counters selected by names of groups, counters and metrics, or by "all": in the order of
+/// kCounters, then metrics, without duplicates. Unknown names are ignored.
 std::vector<SelectedCounter> select_counters(const std::vector<std::string>& names);
 
 /// The distinct metrics from which the counters are computed.
 std::vector<std::string> metrics_of(const std::vector<SelectedCounter>& counters);
 
-/// The counter's value over all kernels of a launch, or for kernel number `kernel`. Of several
-/// kernels, metrics are summed; "….max" and "….min" become the maximum and the minimum. Empty if
-/// a metric is missing, if the denominator is 0, or if a metric of several kernels cannot be
-/// combined.
+/// The counter's value over all kernels of a launch, or for kernel number `kernel`. Over several
+/// kernels, metrics are summed, except "….max" and "….min". Empty if a metric is missing or
+/// cannot be combined, or if the denominator is 0.
 std::optional<double> counted(const SelectedCounter& counter, const LaunchCounts& counts,
                               std::optional<std::size_t> kernel = std::nullopt);
 

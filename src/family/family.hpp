@@ -1,5 +1,4 @@
 // A Family is a set of kernel variants that answer one question, as plain data and callbacks.
-// Commands, the config schema, tests and docs iterate over families.
 //
 // Kernel files declare families with the typed FamilyOf<Problem, Data> (family_of.hpp). In this
 // type-erased form, problems and data are opaque pointers.
@@ -40,14 +39,14 @@ struct Parameter {
   Callback<std::string(const std::string& file)> file_error = nullptr;
   /// Parameters that are ignored if the value names a file, because the file determines them.
   std::vector<std::string> unless_file = {};
-  /// Whether the parameter is a size of the problem. Tests set it to 1 and to odd, prime and tail
+  /// Whether the parameter is a size of the problem. Tests set it to 1, odd, prime and tail
   /// sizes.
   bool is_extent = false;
 
   bool names_file(const Value& value) const;
 };
 
-/// Values in the order of Family::parameters.
+/// In the order of Family::parameters.
 using Values = std::vector<Value>;
 
 /// The minimum work of a variant on any hardware.
@@ -55,14 +54,14 @@ struct Work {
   double bytes_read = 0;     ///< useful bytes: each required input element once
   double bytes_written = 0;  ///< useful bytes: each output element once
   /// Bytes that DRAM must transfer if the caches are empty before the launch and each line is
-  /// fetched once: useful bytes rounded up to the 32-byte sectors that the accesses touch.
+  /// fetched once: useful bytes rounded up to whole 32-byte sectors.
   double moved_read = 0;
   double moved_written = 0;
   // Bytes transferred between host and device.
   double to_device = 0;
   double to_host = 0;
-  // Bytes over the links between GPUs: sent by the rank that sends most, and received by the rank
-  // that receives most.
+  // Bytes over the links between GPUs: maximum that a rank sends, and maximum that a rank
+  // receives.
   double to_peers = 0;
   double from_peers = 0;
   std::vector<Operations> operations;
@@ -79,13 +78,12 @@ struct Metric {
   std::string doc;
 };
 
-/// Name of the metric for bytes of loads in flight per thread, which explanations use.
+/// Metric for bytes of loads in flight per thread, which explanations use.
 inline constexpr const char* kBytesInFlightMetric = "bytes_in_flight_per_thread";
 
-/// Name of the metric for cycles per dependent step, which headlines use.
+/// Metric for cycles per dependent step, which headlines use.
 inline constexpr const char* kStepCyclesMetric = "step_cycles";
 
-/// Device, workspace and wait report for a launch.
 struct LaunchContext {
   const DeviceSpec& device;
   void* workspace;  ///< Variant::workspace_bytes bytes of device memory, uninitialised, 256-byte
@@ -94,7 +92,7 @@ struct LaunchContext {
 };
 
 /// Numbers read from a variant's results. The steps store `bytes` bytes at `from` in device
-/// memory; `values` converts a host copy of these bytes to metrics.
+/// memory; `values` converts a host copy of these bytes.
 struct Measurement {
   Steps steps;
   const void* from = nullptr;
@@ -139,9 +137,8 @@ struct VariantFacts {
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
   Submission submission = Submission::one_by_one;
-  /// Whether equal inputs give bitwise-identical results in every launch, in any order of blocks,
-  /// warps and atomics. A kernel that sums integers, or floats in a fixed order, is
-  /// deterministic. A test launches each deterministic variant ten times.
+  /// Whether equal inputs give bitwise-identical results in every launch: sums of integers, or of
+  /// floats in a fixed order. A test launches each deterministic variant ten times.
   bool deterministic = false;
   /// Why the program predicts no time for the variant; empty if it predicts one.
   std::string without_time;
@@ -149,13 +146,12 @@ struct VariantFacts {
   /// Required if the variant does not support the defaults.
   std::vector<std::pair<std::string, Value>> shown_at;
   /// Names of the outputs that a launch writes; empty: all outputs. Verification and error
-  /// columns of the variant use only these outputs. For families whose variants store different
-  /// outputs, for example with different types.
+  /// columns use only these outputs. For variants that store different types, for example.
   std::vector<std::string> writes;
   /// Returns why a required library is unavailable on this machine. Uses no GPU.
   Callback<std::optional<std::string>()> unavailable;
 
-  // Defined in family.cpp, so that family files do not compile them again.
+  // Defined in family.cpp, so that family files do not compile these again.
   VariantFacts();
   VariantFacts(const VariantFacts&);
   VariantFacts(VariantFacts&&) noexcept;
@@ -175,41 +171,39 @@ struct Variant : VariantFacts {
   Variant& operator=(Variant&&) noexcept;
   ~Variant();
 
-  /// Expected counter changes relative to compare_to: the testable part of `why`. The first
-  /// change is the one that the mechanism targets. Required for variants with a compare_to,
-  /// except vendor libraries.
+  /// Expected counter changes relative to compare_to: the testable part of `why`. The mechanism
+  /// targets the first change. Required for variants with a compare_to, except vendor libraries.
   std::vector<ExpectedChange> expected_changes;
   /// Returns why this variant cannot run the problem on the device ("needs k divisible by 8").
   Callback<std::optional<std::string>(const void* problem, const DeviceSpec&)> unsupported;
   Callback<Work(const void* problem)> work;
   Callback<std::int64_t(const void* problem, const DeviceSpec&)> workspace_bytes;
-  /// Properties of the variant at this problem (load width, number of tiles), computed without a
-  /// GPU.
+  /// Properties of the variant at this problem (load width, number of tiles), without a GPU.
   Callback<MetricValues(const void* problem, const DeviceSpec&)> metrics;
   /// For problems that span GPUs: the phases of a launch, from which its time is predicted.
   /// Optional for vendor libraries.
   Callback<std::vector<Phase>(const void* problem, const DeviceSpec&)> phases;
-  /// Returns the steps of one launch, without using a GPU. The steps include the clearing of
-  /// memory that each launch needs. A vendor library's launch is one opaque step.
+  /// Returns the steps of one launch, including clears of memory, without using a GPU. A vendor
+  /// library's launch is one opaque step.
   Callback<Steps(const void* problem, const void* data, const LaunchContext&)> launch;
-  /// Optional: the numbers to read from the results after a verified launch, outside timed
-  /// regions. The measurement's steps may use the workspace.
+  /// Optional: numbers to read from the results after a verified launch, outside timed regions.
+  /// The steps may use the workspace.
   Callback<Measurement(const void* problem, const void* data, const LaunchContext&)>
       measured_metrics;
   /// The family's data without buffers, for computing shapes without a launch.
   std::shared_ptr<const void> unbound_data;
 
-  /// Shapes of a launch's kernels, in order of launch; empty for vendor libraries.
+  /// In launch order; empty for vendor libraries.
   std::vector<Shape> shapes(const void* problem, const DeviceSpec& device) const;
 };
 
 /// Arrays into which a reference writes one output: the exact value, and the magnitude that is
-/// multiplied by the tolerance (for a sum of products, the sum of absolute terms). Null pointers:
-/// this output is not requested. All outputs that a variant writes are requested together.
+/// multiplied by the tolerance (for a sum of products, the sum of absolute terms). Null if the
+/// output is not requested. All outputs that a variant writes are requested together.
 struct ReferenceView {
   double* value = nullptr;
   double* magnitude = nullptr;
-  ElementDraw draw = {};  ///< requested elements; the reference may leave other elements unwritten
+  ElementDraw draw = {};  ///< requested elements; other elements may stay unwritten
   explicit operator bool() const { return value != nullptr; }
 };
 
@@ -217,8 +211,8 @@ enum class BufferRole {
   input,
   output,
   in_out,  ///< an output whose contents before the launch are also an input
-  /// Data that one launch leaves for the next, such as signals. The executor clears it when it
-  /// sets up the problem, and never again.
+  /// Data that one launch leaves for the next, such as signals. The executor clears it once, when
+  /// it sets up the problem.
   state,
 };
 constexpr bool is_output(BufferRole role) {
@@ -229,7 +223,7 @@ constexpr bool is_output(BufferRole role) {
 enum class Residence {
   device,
   pinned,  ///< page-locked host memory
-  /// Page-locked host memory that bypasses the host's caches. The host writes it in order and never
+  /// Page-locked memory that bypasses the host's caches. The host writes it in order and never
   /// reads it.
   write_combined,
   pageable,  ///< host memory from malloc, which kernels may be unable to access
@@ -246,12 +240,11 @@ struct Buffer {
   Callback<Tolerance(const void* problem)> tolerance;
   Residence residence = Residence::device;
   /// For state of problems that span GPUs: index of the first 32-bit word in which other ranks
-  /// store the number of the launch, counted from 1. The rank waits until a word has that number
-  /// or a larger one. An executor that runs only one rank stores a larger number in these words.
+  /// store the number of the launch, counted from 1. The rank waits until words have at least
+  /// this number. An executor that runs only one rank stores a larger number there.
   std::optional<std::int64_t> flags_from = {};
 };
 
-/// Environment variables and their values.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct Family {
@@ -264,8 +257,8 @@ struct Family {
 
   std::string id;  ///< stem of its file in kernels/
   Topic topic = Topic::memory;
-  std::string question;  ///< the question that the family answers
-  std::string physics;   ///< one paragraph on the hardware's behaviour
+  std::string question;
+  std::string physics;  ///< one paragraph on the hardware's behaviour
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;
   std::vector<Metric> metrics;
@@ -279,11 +272,11 @@ struct Family {
   /// the device references receive them in device memory, host_reference in host memory.
   Callback<std::shared_ptr<const void>(const RankBuffers&)> make_data;
   /// Number of GPUs that a problem spans; empty: one. Each GPU is a rank, numbered from 0, with
-  /// its own buffers of equal sizes. Launches, inputs and references apply to each rank.
+  /// its own buffers. Launches, inputs and references apply to each rank.
   Callback<int(const void* problem)> gpus;
 
-  /// Environment variables for the processes that run the problem, such as settings that a
-  /// library reads when it is loaded. Empty callback: none.
+  /// Environment variables for processes that run the problem, such as settings that a library
+  /// reads when it is loaded. May be empty.
   Callback<Environment(const void* problem)> environment;
 
   /// Extents of the output grid that launch shapes must cover.
@@ -293,21 +286,21 @@ struct Family {
   Callback<Steps(const void* problem, const void* data, std::uint64_t seed)> inputs;
   /// Restores in_out buffers before every launch, untimed. Only for families with such buffers.
   Callback<Steps(const void* problem, const void* data)> reset;
-  /// Whether launches may follow each other without `reset`. Requires that no launch depends on
-  /// the contents that `reset` restores; only verification needs `reset` then.
+  /// Whether launches may follow each other without `reset`, because only verification depends on
+  /// the contents that it restores.
   bool repeats_without_reset = false;
   /// The fp64 reference on the device, with one view per output buffer in declaration order.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       reference;
-  /// If true, references are computed after each launch and may read its outputs, so each
-  /// operation in a sequence is checked with the inputs that the launch computed for it. If
-  /// false, references are computed once, before all launches, from the inputs.
+  /// If true, references are computed after each launch from its outputs, so each operation in a
+  /// sequence is checked with the device's own inputs. Otherwise they are computed once, before
+  /// all launches, from the family's inputs.
   bool refers_to_results = false;
-  /// The reference as host loops on host pointers. Tests compare `reference` with
-  /// `host_reference` at small sizes.
+  /// The reference as host loops on host pointers. Tests compare it with `reference` at small
+  /// sizes.
   Callback<void(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       host_reference;
-  /// Optional: number of operations of the reference, if it differs from that of the variants.
+  /// Optional: number of operations of the reference, if it differs from the variants' number.
   Callback<double(const void* problem)> reference_operations;
   /// Optional: the result for unrounded inputs, with which the error columns compare.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
@@ -321,7 +314,6 @@ struct Family {
   /// Whether the parameter applies to these values. False if a value names a file that determines
   /// the parameter (Parameter::unless_file).
   bool holds(const Parameter& parameter, const Values& values) const;
-  /// Returns `values`, replaced by the variant's shown_at values where it has any.
   Values shown_at(const Variant& variant, Values values) const;
   int gpus_of(const void* problem) const { return gpus ? gpus(problem) : 1; }
 };

@@ -17,7 +17,7 @@
 namespace gpuexp {
 
 /// Quantities that are neither counters nor metrics. If a launch has several kernels, quantities
-/// of a kernel refer to the kernel with the most threads.
+/// of a kernel refer to the kernel with the maximum number of threads.
 inline constexpr std::array<std::string_view, 10> kHeldQuantities{
     "bank_conflict",       // maximum over shared-memory accesses of wavefronts / minimum wavefronts
                            // for the same bytes

@@ -26,8 +26,7 @@ using Stream = CUstream_st*;
 
 struct Shape {
   /// The pointer passed to cudaLaunchKernel: a host stub of this binary, or the handle of a
-  /// kernel loaded at run time. The kernel resource table maps it to the module and the lowered
-  /// name.
+  /// kernel loaded at run time. Key of the kernel resource table.
   const void* kernel = nullptr;
   Extent grid;
   Extent block;
@@ -40,7 +39,7 @@ struct Shape {
 /// Kernel arguments, packed in the layout of kernel parameters.
 class PackedArguments {
  public:
-  /// Reserves memory for this number of arguments and bytes, to avoid reallocation.
+  /// Reserves memory for this number of arguments and bytes.
   void reserve(std::size_t arguments, std::size_t bytes);
 
   template <class T>
@@ -106,14 +105,12 @@ struct AccessPolicyWindow {
   std::int64_t set_aside_bytes = 0;
 };
 
-/// The computation of a kernel with independent items, as a host loop. Executors without a GPU
-/// use it, and executors that need only a subset of the items. A loop that fills inputs must
-/// write the same bits as the kernel.
+/// A kernel's computation of independent items as a host loop, for executors without a GPU or
+/// that need only some items. A loop that fills inputs must give bitwise-identical values.
 struct HostLoop {
   std::int64_t items = 0;
   /// Computes items [first, end); empty: no host loop. If `to` is set, thread t of the kernel
-  /// computes item t, and with fewer threads than items also every item at the grid's stride from
-  /// t.
+  /// computes item t and, with fewer threads than items, the items at the grid's stride after t.
   Callback<void(std::int64_t first, std::int64_t end)> run;
   /// Address of item 0 if the items are contiguous; null if they are not.
   void* to = nullptr;
@@ -138,8 +135,8 @@ struct MemsetStep {
   std::int64_t bytes = 0;
 };
 
-/// A copy between any memory of device and host. For rows > 1, `bytes` is the length of a row,
-/// and a pitch is the distance in bytes between the starts of successive rows.
+/// A copy between any memory of device and host. If rows > 1, `bytes` is the length of a row, and
+/// pitches are bytes between the starts of successive rows.
 struct CopyStep {
   void* to = nullptr;
   const void* from = nullptr;
@@ -169,7 +166,6 @@ enum class Advice {
   is_mostly_read,  ///< each processor that reads it gets its own copy
 };
 
-/// Passes the advice to the driver when the step is enqueued.
 struct AdviseStep {
   const void* memory = nullptr;
   std::int64_t bytes = 0;
@@ -186,12 +182,12 @@ struct HostReadStep {
 /// CUDA's legacy default stream. It and blocking streams wait for each other (CUDA C++
 /// Programming Guide, "Default stream").
 inline constexpr int kDefaultStream = -1;
-/// Stream numbers up to this one, which are negative, are streams that block with the legacy
-/// stream. Streams 0 and above do not block with it.
+/// Streams with this number or a smaller one block with the legacy stream; streams 0 and above do
+/// not.
 inline constexpr int kFirstBlockingStream = -2;
 
-/// Stream numbers from this one on have high priority: pending blocks of their kernels start
-/// before those of other streams (CUDA C++ Programming Guide, "Stream Priorities").
+/// Streams with this number or a larger one have high priority: their pending blocks start before
+/// those of other streams (CUDA C++ Programming Guide, "Stream Priorities").
 inline constexpr int kFirstPriorityStream = 1000;
 
 struct Step {
@@ -218,8 +214,8 @@ struct Step {
   ~Step();
 };
 
-/// Steps in the order of enqueueing. Each stream waits for work that was enqueued before the
-/// first step. Work enqueued after the last step waits for all streams.
+/// Steps in the order of enqueueing. Each stream waits for work enqueued before the first step.
+/// Work enqueued after the last step waits for all streams.
 class Steps {
  public:
   Steps();

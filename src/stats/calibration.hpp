@@ -37,8 +37,8 @@ struct Calibration {
 
 /// Returns the minimum effect with the smallest mean square over the cells, among the effects
 /// whose rate of false verdicts is at most kFalseVerdictsSeen, and at most kFalseVerdictRate with
-/// 95 % confidence. The largest effect alone is not minimized, because one noisy cell would
-/// determine it.
+/// 95 % confidence. The mean square prevents an effect that is very large for one cell and only
+/// slightly smaller for the other cells.
 ///
 /// `independent` is the number of independent comparisons, cells × (runs - 1): pairs of the same
 /// runs are correlated. At most k comparisons may give a false verdict, where k is the largest
