@@ -14,9 +14,8 @@ template <class In>
 struct GradientOperands {
   Operands<In> x;
   const In* d_o;
-  const float*
-      log_sum2;  ///< log₂ Σ e^s; infinity if the row attends to no key, so that its weights are 0
-  const float* delta;  ///< Σ dO·O
+  const float* log_sum2;  ///< log₂ Σ e^s; infinity if the row attends to no key (weights are 0)
+  const float* delta;     ///< Σ dO·O
 };
 
 constexpr int kTileQueries = 64;

@@ -32,8 +32,7 @@ struct Problem {
   std::int64_t head_dim;
   DataType dtype;  ///< fp16 or bf16
   Mask mask;
-  std::int64_t
-      window;  ///< keys per query, including the key at its own position, if mask is `window`
+  std::int64_t window;  ///< number of keys per query, including its own, if mask is `window`
   double dropout;
 
   std::int64_t key_heads() const { return heads / group; }

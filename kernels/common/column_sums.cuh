@@ -52,8 +52,7 @@ constexpr int kColumnWarps = kColumnBlock / kColumnLanes;
 template <class T>
 struct ElementTerms {
   using Element = T;
-  static constexpr int kRowsInFlight =
-      4;  // rows whose elements a lane loads before it adds the first
+  static constexpr int kRowsInFlight = 4;  // rows that a lane loads before it adds the first
   const T* from;
   template <int kWidth>
   __device__ void load(std::int64_t i, float (&term)[kWidth], float (&)[kWidth]) const {

@@ -9,8 +9,7 @@
 
 namespace gpuexp {
 
-constexpr int kMaxRowElements =
-    32;  // per thread: half of the 64 registers in a block of 1024 threads
+constexpr int kMaxRowElements = 32;  // per thread: half of its registers in a block of 1024 threads
 
 /// Alignment of rows to vectors of kWidth elements.
 enum class Edges {
@@ -36,8 +35,7 @@ struct RowPart {
   static constexpr int kElements = kWidth;
   static constexpr int kHeld = kVectors;
   float v[kVectors][kWidth];
-  int first;  ///< index in the row where vector 0 starts; negative if it starts in the previous
-              // row
+  int first;  ///< start of vector 0 in the row; negative if it starts in the previous row
   int own;    ///< number of this thread's first vector
   int step;   ///< stride between this thread's vectors, in vectors
   int columns;

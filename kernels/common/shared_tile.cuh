@@ -50,8 +50,7 @@ struct SharedTile {
 /// The window of a row-major matrix in global memory from which a tile is copied. Rows and bytes
 /// outside the matrix are copied as zeros. `rows` and `row_bytes` may be negative.
 struct Window {
-  const char*
-      base;  ///< start of the matrix, a valid address even if the tile is outside the matrix
+  const char* base;  ///< start of the matrix, always a valid address
   const char* data;
   int pitch;      ///< bytes from the start of a row to the start of the next row
   int rows;       ///< rows from the tile's first row to the end of the matrix

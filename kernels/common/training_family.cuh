@@ -262,8 +262,7 @@ struct StepVariants {
   std::int64_t (*workspace_bytes)(const Problem&, Way, const DeviceSpec&);
   MetricValues (*memory)(const Problem&, Way);
   std::vector<std::string> written;
-  std::vector<std::string>
-      kept;  ///< outputs that forward stores, or backward recomputes as <name>_again
+  std::vector<std::string> kept;  ///< outputs of forward; recomputed as <name>_again
 
   static Steps steps(const Problem& p, const Data& d, const LaunchContext& x, Way way) {
     return with_type(p, [&](auto zero) {

@@ -113,8 +113,7 @@ template <class In, OperandLayout a_layout, OperandLayout b_layout, int kUnitByt
 __global__ void __launch_bounds__(TensorTile<kUnitBytes>::kThreads, kUnitBytes == 16 ? 2 : 1)
     tensor_product_kernel(Extents x, const In* a, const In* b, Then then) {
   using P = TensorTile<kUnitBytes>;
-  constexpr unsigned kGroupRows =
-      16;  // rows of tiles, so that concurrent tiles form about a square
+  constexpr unsigned kGroupRows = 16;  // rows of tiles, so that concurrent tiles are about a square
   extern __shared__ __align__(128) char shared[];
   const auto tile = grouped_tile<kGroupRows>();
   const Corner corner{static_cast<std::int64_t>(tile.row) * P::kBlockM,

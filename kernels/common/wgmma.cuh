@@ -37,7 +37,8 @@ __host__ __device__ constexpr int wgmma_offset(int row, int unit) {
 
 /// The matrix descriptor of an operand: its address, the stride of 1024 bytes between blocks of
 /// eight rows, both in units of 16 bytes, and the 128-byte swizzle mode. The instruction ignores
-/// the stride at bits 16 to 29, because a row is as long as the swizzle's period.
+/// the stride between columns of blocks (starting at bit 16), because a row is as long as the
+/// swizzle's period.
 __device__ inline std::uint64_t wgmma_descriptor(const void* shared) {
   constexpr std::uint64_t kBlockStride = std::uint64_t{kWgmmaAlignment >> 4} << 32;
   constexpr std::uint64_t kSwizzle128Bytes = std::uint64_t{1} << 62;

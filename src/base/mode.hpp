@@ -8,8 +8,7 @@ namespace gpuexp {
 enum class Mode {
   cold,   ///< caches flushed before every sample
   warm,   ///< the same buffers are reused, after an untimed launch of the same variant
-  graph,  ///< replays of a CUDA graph with many launches, which use several copies of the buffers
-          ///< in turn
+  graph,  ///< replays of a CUDA graph of many launches, which use copies of the buffers in turn
   /// kBackToBackLaunches launches between two readings of the host clock, as nccl-tests times
   /// collectives (its doc/PERFORMANCE.md; option -n). The time includes the host's time for the
   /// launches.

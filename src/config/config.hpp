@@ -37,13 +37,12 @@ struct MeasureSettings {
   int max_samples = 1000;
   /// Minimum sampling time of a cell, so that short kernels get more samples.
   double min_seconds = 0.003;
-  double max_seconds =
-      2.0;  ///< maximum sampling time of a cell; overrides min_samples and min_seconds
+  double max_seconds = 2.0;  ///< maximum per cell; overrides min_samples and min_seconds
   /// Sampling stops when the half-width of the 95 % interval divided by the median is below this
   /// value.
   double target_relative_ci = 0.01;
   /// Sampling continues for at most fine_seconds per group until the same ratio is below this
-  /// value. It is a quarter of the default minimum effect of a comparison, so that repeated runs
+  /// value. It is a quarter of the minimum effect of a comparison, so that repeated runs
   /// can be reported as equal.
   double fine_relative_ci = 0.0025;
   double fine_seconds = 0.2;
@@ -82,10 +81,9 @@ struct Config {
   std::string description;
   std::uint64_t seed = 1;
   std::vector<Experiment> experiments;
-  std::vector<PublishedFigure>
-      figures;       ///< figures whose claims refer to rows of these experiments
-  std::string text;  ///< the file's bytes, for provenance
-  std::string hash;  ///< sha256 of `text`, hexadecimal
+  std::vector<PublishedFigure> figures;  ///< their claims refer to rows of these experiments
+  std::string text;                      ///< the file's bytes, for provenance
+  std::string hash;                      ///< sha256 of `text`, hexadecimal
 
   std::vector<std::string> counters() const;
 };

@@ -45,6 +45,7 @@ struct Ceilings {
   /// From the end of a block to the first instruction of the next block in its slot.
   std::optional<double> block_latency_ns;
   std::optional<double> blocks_per_s;  ///< rate of block starts, over all SMs
+  // Time between two events around an empty kernel.
   std::optional<double> floor_cold_us;
   std::optional<double> floor_warm_us;
   std::optional<double> floor_graph_us;  ///< per launch; also the cost of a further kernel
@@ -55,19 +56,15 @@ struct Ceilings {
   std::optional<double> host_launch_ns;  ///< from before a call until the kernel's end is known
   std::optional<double> bus_to_device_bytes_per_s;
   std::optional<double> bus_to_host_bytes_per_s;
-  std::optional<double>
-      bus_both_bytes_per_s;  ///< per direction, with simultaneous copies in both directions
+  std::optional<double> bus_both_bytes_per_s;  ///< per direction, with copies in both directions
   // Links to another GPU of the host: bandwidth into one GPU, and latencies.
-  std::optional<double> link_copy_bytes_per_s;   ///< by the copy engine
-  std::optional<double> link_read_bytes_per_s;   ///< by loads of its SMs
-  std::optional<double> link_write_bytes_per_s;  ///< by stores of the other GPU's SMs
-  std::optional<double>
-      link_both_bytes_per_s;  ///< per direction, with simultaneous copies in both directions
-  std::optional<double>
-      link_both_read_bytes_per_s;  ///< per direction, with simultaneous loads in both directions
-  std::optional<double>
-      link_both_write_bytes_per_s;  ///< per direction, with simultaneous stores in both directions
-  std::optional<double> link_all_bytes_per_s;  ///< with copies between all pairs of GPUs
+  std::optional<double> link_copy_bytes_per_s;        ///< by the copy engine
+  std::optional<double> link_read_bytes_per_s;        ///< by loads of its SMs
+  std::optional<double> link_write_bytes_per_s;       ///< by stores of the other GPU's SMs
+  std::optional<double> link_both_bytes_per_s;        ///< per direction, with copies in both
+  std::optional<double> link_both_read_bytes_per_s;   ///< per direction, with loads in both
+  std::optional<double> link_both_write_bytes_per_s;  ///< per direction, with stores in both
+  std::optional<double> link_all_bytes_per_s;         ///< with copies between all pairs of GPUs
   std::optional<double> link_load_ns;
   std::optional<double> link_atomic_ns;
   /// Time from a store to another GPU's memory until a kernel on that GPU loads the value.

@@ -20,8 +20,7 @@ struct MeasuringConditions {
 struct CeilingsFile {
   std::string device;
   MeasuringConditions conditions;
-  std::string
-      links_to;  ///< UUID of the other GPU if the ceilings are those of links; otherwise empty
+  std::string links_to;  ///< for ceilings of links: UUID of the other GPU; otherwise empty
   std::string git_commit;
   std::string utc;
   MeasuredCeilings measured;

@@ -52,8 +52,7 @@ struct DeviceSpec {
   double memory_bytes_per_s = 0;  ///< theoretical DRAM bandwidth
   std::int64_t l2_bytes = 0;
   double power_limit_w = 0;
-  double pcie_bytes_per_s =
-      0;  ///< between host and device, in each direction (topology.hpp); 0: unknown
+  double pcie_bytes_per_s = 0;  ///< between host and device, in each direction; 0: unknown
   SmLimits sm;
   /// Peak operations per second from the datasheet, without sparsity, at the maximum SM clock. A
   /// fused multiply-add counts as 2.

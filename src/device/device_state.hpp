@@ -33,8 +33,7 @@ struct DeviceState {
   std::optional<bool> ecc_on_by_default;
   std::optional<std::uint64_t> uncorrected_errors;           ///< since the driver was loaded
   std::optional<std::uint64_t> uncorrected_errors_lifetime;  ///< over the life of the board
-  std::optional<bool>
-      row_remap_failed;  ///< at least once in the life of the board (Ampere and later)
+  std::optional<bool> row_remap_failed;  ///< at least once in the board's life (since Ampere)
   std::optional<bool> row_remap_pending;
   std::optional<bool> page_retirement_pending;  ///< before Ampere
 
@@ -65,8 +64,7 @@ struct DeviceState {
   std::optional<bool> persistence_on;
   std::optional<std::string> compute_mode;  ///< default, exclusive_process, prohibited
   std::optional<int> processes;  ///< processes with a context on the GPU, including graphics
-  std::optional<std::int64_t>
-      process_bytes;  ///< device memory of these processes, if NVML reports it
+  std::optional<std::int64_t> process_bytes;  ///< their device memory, if NVML reports it
 
   std::optional<LoadReadings> load;  ///< empty if nothing was measured
 

@@ -11,11 +11,9 @@ namespace gpuexp {
 /// Shared memory and threads of a kernel's blocks.
 struct SharedDemand {
   std::int64_t block_threads = 0;
-  std::int64_t block_bytes =
-      0;             ///< static and dynamic shared memory, without bytes reserved by the runtime
-  int resident = 0;  ///< number of resident blocks per SM
-  int resident_without_shared =
-      0;  ///< number of resident blocks per SM if they used no shared memory
+  std::int64_t block_bytes = 0;     ///< shared memory, without bytes reserved by the runtime
+  int resident = 0;                 ///< number of resident blocks per SM
+  int resident_without_shared = 0;  ///< blocks per SM if they used no shared memory
 };
 
 /// In bytes.

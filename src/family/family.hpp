@@ -86,8 +86,7 @@ inline constexpr const char* kStepCyclesMetric = "step_cycles";
 
 struct LaunchContext {
   const DeviceSpec& device;
-  void* workspace;  ///< Variant::workspace_bytes bytes of device memory, uninitialised, 256-byte
-                    // aligned
+  void* workspace;  ///< Variant::workspace_bytes uninitialised device bytes, 256-byte aligned
   WaitReport* report = nullptr;  ///< in host memory that kernels can write; null for one GPU
 };
 

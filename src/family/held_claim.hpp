@@ -39,8 +39,7 @@ struct HeldClaim {
   std::string quantity;
   HeldRelation relation = HeldRelation::equal;
   double number = 0;
-  std::string
-      of;  ///< variant whose value is multiplied by the number; empty: the number is absolute
+  std::string of;  ///< variant whose value is multiplied by the number; may be empty
   double tolerance = kHeldTolerance;  ///< share of the number
   std::vector<std::pair<std::string, std::string>> at = {};
 

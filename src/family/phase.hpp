@@ -29,9 +29,8 @@ enum class LinkUse {
 struct Phase {
   std::string what;
   LinkUse by = LinkUse::loads;
-  double link_bytes = 0;  ///< maximum of the bytes received and the bytes sent by the rank
-  bool both_ways =
-      false;  ///< as many bytes are transferred in the other direction at the same time
+  double link_bytes = 0;   ///< maximum of the bytes received and the bytes sent by the rank
+  bool both_ways = false;  ///< the same number of bytes is sent in the other direction
   // Successive waits on the longest dependency chain:
   int signals = 0;     ///< waits for a word that another rank stores into this rank's memory
   int link_loads = 0;  ///< loads from another rank's memory
@@ -49,8 +48,7 @@ struct Phase {
   std::string kernel_of = {};     ///< variant whose launch contains the kernel; empty: this variant
   double kernel_time_factor = 1;  ///< iterations of the phase divided by iterations of the kernel
   Extent grid = {};
-  std::optional<double> kernel_us =
-      {};                        ///< time of the kernel on an otherwise idle GPU, once determined
+  std::optional<double> kernel_us = {};  ///< the kernel's time on an idle GPU, once determined
   double kernel_latency_us = 0;  ///< kernel_us minus the time of the kernel's busiest resource
   double sm_share = 1;           ///< share of the SMs that the phase occupies; copies occupy none
   int stream = 0;

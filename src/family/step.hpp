@@ -196,8 +196,7 @@ struct Step {
   /// Steps of one stream run in order. Stream 0 is timed. For negative numbers see
   /// kDefaultStream.
   int stream = 0;
-  std::vector<std::size_t>
-      after;  ///< indices of earlier steps, in other streams, for which this step waits
+  std::vector<std::size_t> after;  ///< indices of earlier steps in other streams for which it waits
 
   // Defined in step.cpp, so that family files do not compile them again.
   Step(KernelStep step);

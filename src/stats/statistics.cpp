@@ -46,8 +46,7 @@ double lagged_product(const std::vector<double>& values, std::size_t lag) {
 // Correlation time of the signs of a first-order Gaussian autoregression: the signs of normal
 // numbers with correlation r have correlation 2/pi asin r.
 double autoregressive_time(const std::vector<double>& values) {
-  constexpr double kLargest =
-      0.95;  // the sum diverges at 1; no series here is long enough for more
+  constexpr double kLargest = 0.95;  // the sum diverges at 1
   constexpr double kNegligible = 1e-4;
   constexpr double kPi = 3.14159265358979323846;
   const std::vector<double> ranks = centred_ranks(values);
