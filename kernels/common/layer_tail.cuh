@@ -17,7 +17,7 @@ using T = __nv_bfloat16;  // type of all arrays; intermediate values are fp32
 struct Tail {
   const T* bias;
   const T* residual;
-  unsigned count;
+  unsigned count;  // number of elements, m·n
   unsigned n;
   std::uint32_t threshold;
   float scale;

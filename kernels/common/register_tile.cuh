@@ -48,7 +48,7 @@ struct Tile : Choice {
   // padding keep rows aligned to 16 bytes and shift each row by four banks. One store of a warp
   // writes 8 k × 4 rows, or 2 chunks of 4 k × 16 rows, to 32 different banks.
   static constexpr int kPitchA = Choice::kBlockM + 4;
-  static constexpr int kSliceA = Choice::kBlockK * kPitchA;
+  static constexpr int kSliceA = Choice::kBlockK * kPitchA;  // floats
   static constexpr int kSliceB = Choice::kBlockK * Choice::kBlockN;
   static constexpr std::int64_t kSharedBytes = Choice::kSlots * (kSliceA + kSliceB) * sizeof(float);
 

@@ -54,8 +54,8 @@ struct Ceilings {
   // Properties of the host, and of the bus between host and device.
   std::optional<double> host_call_ns;    ///< host time per kernel, in a long chain of launches
   std::optional<double> host_launch_ns;  ///< from before a call until the kernel's end is known
-  std::optional<double> bus_to_device_bytes_per_s;
-  std::optional<double> bus_to_host_bytes_per_s;
+  std::optional<double> bus_to_device_bytes_per_s;  ///< one copy of pinned memory
+  std::optional<double> bus_to_host_bytes_per_s;    ///< one copy of pinned memory
   std::optional<double> bus_both_bytes_per_s;  ///< per direction, with copies in both directions
   // Links to another GPU of the host: bandwidth into one GPU, and latencies.
   std::optional<double> link_copy_bytes_per_s;        ///< by the copy engine
