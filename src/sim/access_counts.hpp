@@ -1,4 +1,4 @@
-// Requests, sectors and wavefronts of memory instructions, counted as the hardware counts them.
+// Requests, sectors and wavefronts of memory instructions, as hardware counters count them.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ struct MemoryCounts {
   std::uint64_t reduction_requests = 0;  ///< global atomics that return no value (RED)
   /// L1 data-stage wavefronts of global and local accesses and of cp.async shared writes.
   std::uint64_t global_wavefronts = 0;
-  /// L1 tag-stage wavefronts, if each line of an access is looked up once.
+  /// L1 tag-stage wavefronts, if the tag stage looks up each line of an access once.
   std::uint64_t tag_wavefronts = 0;
-  /// L1 tag-stage wavefronts of cp.async, not included in tag_wavefronts: those for the lines that
-  /// it reads, and one for its write to shared memory. An H200 counts one more for the commit that
-  /// follows (LDGDEPBAR).
+  /// L1 tag-stage wavefronts of cp.async, not included in tag_wavefronts: wavefronts for the lines
+  /// read, and one for the write to shared memory. An H200 counts one more for the commit
+  /// (LDGDEPBAR).
   std::uint64_t async_tag_wavefronts = 0;
   std::uint64_t shared_load_wavefronts = 0;
   std::uint64_t shared_store_wavefronts = 0;
@@ -31,11 +31,11 @@ struct MemoryCounts {
   std::uint64_t local_load_sectors = 0;
   std::uint64_t local_store_requests = 0;
   std::uint64_t local_store_sectors = 0;
-  /// Accesses whose data-stage wavefronts are not modelled: atomics, accesses to other blocks'
-  /// shared memory, and local accesses whose lanes have different addresses.
+  /// Number of accesses whose data-stage wavefronts are not modelled: atomics, accesses to other
+  /// blocks' shared memory, and local accesses whose lanes have different addresses.
   std::uint64_t other_accesses = 0;
-  /// Accesses whose tag-stage wavefronts are not modelled: atomics outside of shared memory,
-  /// accesses to other blocks' shared memory, and local accesses to several lines.
+  /// Number of accesses whose tag-stage wavefronts are not modelled: atomics outside of shared
+  /// memory, accesses to other blocks' shared memory, and local accesses to several lines.
   std::uint64_t other_tag_accesses = 0;
 
   MemoryCounts& operator+=(const MemoryCounts& more);
@@ -54,11 +54,11 @@ inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
     &MemoryCounts::local_store_requests,    &MemoryCounts::local_store_sectors,
     &MemoryCounts::other_accesses,          &MemoryCounts::other_tag_accesses};
 
-/// The number of lanes whose accesses to shared memory are processed together: a warp for up to 4
-/// bytes per lane, a half-warp for 8 bytes, a quarter-warp for 16 bytes. The number doubles if
-/// lanes share addresses in pairs (NVIDIA developer forum, topic 77228). On an H200, a broadcast of
-/// 16 bytes takes 2 wavefronts. 8 pieces of 16 bytes take 2 wavefronts if neighbouring lanes share
-/// them, and 4 if lanes i and i^8 do.
+/// Number of lanes whose shared memory accesses are processed together: 32 for up to 4 bytes per
+/// lane, 16 for 8 bytes, 8 for 16 bytes. The number doubles if lanes share addresses in pairs
+/// (NVIDIA developer forum, topic 77228). On an H200, a broadcast of 16 bytes takes 2 wavefronts.
+/// An access to 8 vectors of 16 bytes takes 2 wavefronts if neighbouring lanes share a vector, and
+/// 4 if lanes i and i^8 share one.
 unsigned lanes_per_pass(const MemoryAccess& access);
 
 /// L1 data-stage wavefronts of an access to shared memory.
@@ -67,12 +67,11 @@ struct SharedWavefronts {
   unsigned conflicts = 0;  ///< beyond the minimum for the bytes accessed
 };
 
-/// The number of 4-byte words that an access to local memory touches per lane, at least 1.
+/// Number of 4-byte words per lane that an access to local memory touches, at least 1.
 unsigned local_words(const MemoryAccess& access);
-/// The address of each lane's `word`-th word of an access to local memory, interleaved over lanes.
-/// The words of all lanes at one address fill a line of 128 bytes, and the words at the next
-/// address fill the next line (CUDA C++ Programming Guide, "Local memory": consecutive words are
-/// accessed by consecutive threads).
+/// Address of each lane's `word`-th word of a local memory access, interleaved over lanes: the
+/// words of all lanes at one local address fill a line of 128 bytes, and the words at the next
+/// local address fill the next line (CUDA C++ Programming Guide, "Local memory").
 Lanes64 interleaved_addresses(const MemoryAccess& access, unsigned word);
 
 /// Counts of an access to global memory.
@@ -83,7 +82,7 @@ struct GlobalCounts {
   unsigned missed_wavefronts = 0;  ///< data-stage wavefronts if L1 holds none of its lines
 };
 
-/// Sectors and wavefronts of an access to global memory.
+/// Sectors and wavefronts of an access to global memory, with the sector numbers.
 struct GlobalTouch {
   std::array<std::uint64_t, kLanes + 1> sectors;  ///< sector numbers, ascending, no duplicates
   std::size_t count = 0;                          ///< number of sectors
@@ -96,22 +95,23 @@ GlobalTouch touch_of(const MemoryAccess& access);
 /// L1 data-stage wavefronts of an access to shared memory.
 unsigned shared_wavefronts(const MemoryAccess& access);
 
-/// Keeps the counts of an instruction's last access to one memory space: the next access often has
-/// the same ones. Bank conflicts repeat if the distances between the lanes' addresses do. Sectors
-/// repeat if lane 0 also has the same offset in its line, or if all distances are whole lines. Tag
-/// banks depend on line numbers, so tag-stage wavefronts are kept for one line of lane 0 only.
+/// Keeps the counts of an instruction's last access to one memory space, because the next access
+/// often has the same counts. Bank conflicts repeat if the distances between the lanes' addresses
+/// repeat. Sectors repeat if, in addition, lane 0 has the same offset in its line, or if all
+/// distances are whole lines. Tag banks depend on line numbers, so tag-stage wavefronts are kept
+/// for one line of lane 0.
 class AccessMemo {
  public:
   SharedWavefronts wavefronts(const MemoryAccess& access);
-  /// Counts of an access to global memory, without its sector numbers.
+  /// Counts of an access to global memory.
   GlobalCounts touches(const MemoryAccess& access);
   GlobalTouch touch(const MemoryAccess& access);
   /// Tag-stage wavefronts of an asynchronous load past L1, whose sectors go directly to shared
-  /// memory. A wavefront serves lines for the same 512 bytes of shared memory, at most one line per
-  /// 128 bytes. Lines that share 128 bytes reduce this: a wavefront serves four lines if each has
-  /// its own 128 bytes, two if two lines share them, and one if four do. Derived on an H200 from
-  /// copies in 272 patterns: 246 take this number, among them all whose rows are contiguous in
-  /// shared memory or have 128 bytes each.
+  /// memory. One wavefront serves lines that are copied to the same 512 bytes of shared memory:
+  /// four lines if each line has its own 128 bytes, two lines if two share 128 bytes, and one line
+  /// if four do. Derived on an H200 from copies in 272 patterns: 246 take this number of
+  /// wavefronts, among them all patterns whose rows are contiguous in shared memory or have 128
+  /// bytes each.
   unsigned tag_wavefronts_past_l1(const MemoryAccess& access);
 
  private:
@@ -125,17 +125,17 @@ class AccessMemo {
   Lanes64 offsets_;                ///< each lane's address minus lane 0's
   std::uint64_t offset_bits_ = 0;  ///< bitwise or of offsets_
   SharedWavefronts wavefronts_;
-  // Sector and line numbers minus those of lane 0, ascending, without duplicates.
+  // Sector and line numbers minus the numbers of lane 0, ascending, without duplicates.
   Lanes64 sectors_;
   Lanes64 lines_;
   unsigned sector_count_ = 0;
   unsigned line_count_ = 0;
   unsigned bank_wavefronts_ = 0;
-  unsigned tag_wavefronts_ = 0;     ///< if lane 0's line is tag_line_; 0: unknown
-  unsigned missed_wavefronts_ = 0;  ///< if lane 0's line is tag_line_
+  unsigned tag_wavefronts_ = 0;     ///< valid if lane 0's line is tag_line_; 0: unknown
+  unsigned missed_wavefronts_ = 0;  ///< valid if lane 0's line is tag_line_
   std::uint64_t tag_line_ = 0;
-  // The last copy past L1: its lanes, the offset of lane 0's source in its line, and the offset of
-  // lane 0's destination in a group of 512 bytes.
+  // Last copy past L1: its lanes, the offset of lane 0's source in its line, and the offset of lane
+  // 0's destination in a group of 512 bytes.
   struct CopyPlace {
     LaneMask lanes = 0;
     std::uint64_t in_line = 0;

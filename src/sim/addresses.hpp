@@ -10,7 +10,7 @@ namespace gpuexp::sim {
 /// The bits of a 64-bit generic address that select the memory space.
 inline constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
 
-/// Computes the 64-bit addresses of an operand in [ ], as for global memory.
+/// Computes the lanes' 64-bit addresses from an operand in [ ], as for global memory.
 GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64& address) {
   if (at.index == kZeroRegister) {
     address.of.fill(0);
@@ -32,8 +32,8 @@ GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64
     address[l] += offset;
 }
 
-/// Computes the 32-bit addresses of an operand in [ ], as for local memory. `high_bits` are removed
-/// from addresses that have them and set in the others.
+/// Computes the lanes' 32-bit addresses from an operand in [ ], as for local memory, and inverts
+/// the bits that are set in `high_bits`.
 GPUEXP_INLINED void local_addresses(const Warp& warp, const Source& at, Lanes64& address,
                                     std::uint32_t high_bits = 0) {
   const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];
@@ -42,21 +42,22 @@ GPUEXP_INLINED void local_addresses(const Warp& warp, const Source& at, Lanes64&
     address[l] = ((base[l] << at.shift) + offset) ^ high_bits;
 }
 
-/// Computes offsets from the beginning of the block's shared memory. An address in another block's
-/// shared memory gives an offset past the end.
+/// Computes the lanes' offsets in the block's shared memory. An address in another block's shared
+/// memory gives an offset past the end.
 GPUEXP_INLINED void shared_addresses(const Warp& warp, const Source& at, Lanes64& address) {
   local_addresses(warp, at, address, warp.block.shared_base());
 }
 
 std::byte* shared_at(Warp& warp, std::uint64_t address, unsigned width);
-/// Resolves a generic address: global memory, shared memory of the cluster or local memory of the
-/// lane. Throws Fault if it is out of bounds or misaligned.
+/// Resolves a generic address in global memory, the cluster's shared memory or the lane's local
+/// memory. Throws Fault if the address is out of bounds or misaligned.
 std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned width);
 
-/// What to add to the lanes' addresses to get host addresses; empty if no single array holds them.
+/// Number to add to the lanes' addresses to get host addresses; empty if no single array contains
+/// all of them.
 using Origin = std::optional<std::uint64_t>;
 
-/// The origin of an access to the block's shared memory. Empty if an address is out of bounds or
+/// Origin of an access to the block's shared memory. Empty if an address is out of bounds or
 /// misaligned; shared_at() then throws the Fault.
 inline Origin shared_origin(const Warp& warp, const MemoryAccess& access) {
   std::vector<std::byte>& shared = warp.block.shared;
@@ -66,13 +67,13 @@ inline Origin shared_origin(const Warp& warp, const MemoryAccess& access) {
   return reinterpret_cast<std::uint64_t>(shared.data());
 }
 
-/// Notes an access to the cluster's shared memory by 32-bit addresses. Call it before the access.
+/// Notes an access by 32-bit addresses to the cluster's shared memory. Call it before the access.
 void note_shared(Warp& warp, const MemoryAccess& access);
-/// Notes an access by generic addresses, which may be in several spaces; `access.space` is global.
-/// Call it before the access. `values`: what a store writes.
+/// Notes an access by generic addresses, which may be in several spaces. `access.space` is global;
+/// `values` are the values that a store writes. Call it before the access.
 void note_generic(Warp& warp, const MemoryAccess& access, const Lanes32* values = nullptr);
-/// Notes the access and returns its origin, which is empty unless one buffer of global memory holds
-/// all addresses.
+/// Notes the access and returns its origin, which is empty unless one global buffer contains all
+/// addresses.
 Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
                     const Lanes32* values = nullptr);
 

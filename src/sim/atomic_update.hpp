@@ -1,4 +1,4 @@
-// The result of an atomic operation or reduction on one element of memory.
+// Result of an atomic operation or reduction on one element of memory.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ enum class AtomicType : std::uint8_t {
   f64,
   f16x2,
   bf16x2,
-  f16,  ///< a single value, as in bulk reductions
+  f16,  ///< a single value, in bulk reductions
   bf16
 };
 
@@ -45,12 +45,12 @@ struct AtomicChange {
 
 std::size_t size_of(AtomicType type);
 
-/// Returns the new bits. Floating-point values are added; an exchange uses an integer type. Single
-/// fp16 and bf16 values also support minimum and maximum.
+/// Returns the bits that the operation stores. Floating-point types support only addition; f16 and
+/// bf16 also support minimum and maximum. Exchanges must use an integer type.
 std::uint64_t updated(const AtomicChange& change, std::uint64_t old, std::uint64_t with);
 
-/// Updates memory atomically, as blocks may run on several threads of the host, and returns the old
-/// value. For a compare-and-swap, `with` is the expected value and `swap` the new one.
+/// Updates memory atomically, because several host threads may execute blocks, and returns the old
+/// value. For a compare-and-swap, `with` is the expected value and `swap` the new value.
 template <class T>
 T update(std::byte* at, const AtomicChange& change, std::uint64_t with, std::uint64_t swap = 0) {
   const bool compares =
@@ -64,12 +64,12 @@ T update(std::byte* at, const AtomicChange& change, std::uint64_t with, std::uin
   }
 }
 
-/// Combines the element at `to` with the one at `with`.
+/// Combines the element at `to` with the element at `with`, and stores the result at `to`.
 void reduce(std::byte* to, const std::byte* with, const AtomicChange& change);
 
-/// The operation named by the modifiers. Throws std::runtime_error if none is named.
+/// Returns the operation that the modifiers name. Throws std::runtime_error if they name none.
 Atomic atomic_of(const Decoding& in);
-/// The type named by the modifiers; if none is named, 32-bit unsigned.
+/// Returns the type that the modifiers name; u32 if they name none.
 AtomicType atomic_type_of(const Decoding& in);
 
 }  // namespace gpuexp::sim

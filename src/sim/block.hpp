@@ -23,13 +23,13 @@ namespace gpuexp::sim {
 
 /// Checks of executed kernels besides their results.
 struct Checks {
-  bool memory = true;  ///< sim/memory_checks.hpp
-  /// Maximum number of instructions per warp. A kernel that exceeds it counts as endless; the
+  bool memory = true;  ///< whether to check memory accesses (sim/memory_checks.hpp)
+  /// Maximum number of instructions per warp; a warp that exceeds it causes a Fault (endless). The
   /// default takes about ten seconds.
   std::uint64_t max_instructions = std::uint64_t{1} << 28;
 };
 
-/// A tensor map among the parameters of a launch.
+/// A tensor map that is a parameter of a launch.
 struct PlacedTensorMap {
   std::uint64_t address = 0;
   const TensorMap* map = nullptr;
@@ -38,31 +38,33 @@ struct PlacedTensorMap {
 /// State that the blocks of a launch share.
 struct LaunchState {
   const Program* program = nullptr;
-  std::vector<Op> ops;  ///< ops with this launch's constants; empty: those of the program
+  std::vector<Op> ops;  ///< ops with this launch's constants as immediates; empty: use Program::ops
   GlobalMemory* global = nullptr;
   Extent grid;
   Extent block;
   Extent cluster;  ///< in blocks
   std::size_t shared_bytes = 0;
-  unsigned max_warps = ~0u;                  ///< maximum per block; later warps count as exited
-  unsigned registers = 255;                  ///< per thread
-  std::vector<std::byte> constants;          ///< bank 0: sizes of the launch and parameters
-  std::vector<PlacedTensorMap> tensor_maps;  ///< among the parameters
+  /// Number of warps per block to execute; further warps count as exited.
+  unsigned max_warps = ~0u;
+  unsigned registers = 255;          ///< per thread
+  std::vector<std::byte> constants;  ///< constant bank 0: launch sizes and parameters
+  std::vector<PlacedTensorMap> tensor_maps;
   Checks checks;
-  const Observation* observation = nullptr;  ///< null: only sums are kept
+  const Observation* observation = nullptr;  ///< null: record only sums
   bool counts_accesses = true;               ///< false: Block::memory stays 0
-  /// Sums products of mma.sync in fp32, which is faster: sufficient for branches and addresses.
+  /// Whether mma.sync sums in fp32: faster, and accurate enough for branches and addresses.
   bool is_approximate = false;
-  /// Warps execute without the warps that they would wait for. Phases of mbarriers count as ended,
+  /// Whether warps execute without waiting for other warps: mbarrier phases count as ended,
   /// arrivals have no effect, and addresses in any block of the cluster resolve to this block.
   bool is_alone = false;
 
   const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
 };
 
-/// BAR: lanes of one warp that arrive at a barrier together.
+/// Lanes of one warp that arrive together at a barrier of the block (BAR).
 struct BarrierArrival {
-  unsigned threads = 0;  ///< number that the barrier expects; 0: all not exited
+  /// Number of threads that the barrier expects; 0: all that have not exited.
+  unsigned threads = 0;
   LaneMask lanes = 0;
   LaneMask yes = 0;  ///< lanes whose vote is true
   bool waits = true;
@@ -74,7 +76,7 @@ class Cluster;
 /// An arrival of a thread or of bytes at an mbarrier.
 struct MbarrierArrival {
   const Block* block = nullptr;  ///< block whose shared memory holds the mbarrier
-  std::uint64_t offset = 0;      ///< in that shared memory
+  std::uint64_t offset = 0;      ///< offset of the mbarrier in bytes
   bool ends_phase = false;
 };
 
@@ -91,7 +93,7 @@ class AccessListener {
 
 /// An instruction that a warp has executed.
 struct Executed {
-  std::uint32_t place = 0;  ///< index in the program
+  std::uint32_t place = 0;  ///< index of the instruction in the program
   LaneMask lanes = 0;       ///< lanes that its guard enabled
 };
 
@@ -102,23 +104,25 @@ struct Membership {
   unsigned rank = 0;
 };
 
-/// The location of an address of the cluster's shared memory.
+/// Location in the cluster's shared memory.
 struct SharedPlace {
   Block& block;
   std::uint64_t offset = 0;
 };
 
-/// The outcome of one turn of each warp of a block or a cluster.
+/// Outcome of one round: one turn of each warp of a block or cluster.
 struct Round {
-  bool any_left = false;       ///< a warp has not exited
-  bool any_ran = false;        ///< a warp was not waiting for others
-  bool any_progress = false;   ///< a warp did more than test what it waits for
-  bool any_continues = false;  ///< a warp did not end with the same load of the same value again
-  bool any_signals = false;    ///< a warp stored data that other ranks may wait for
+  bool any_left = false;      ///< a warp has not exited
+  bool any_ran = false;       ///< a warp was not waiting for other warps
+  bool any_progress = false;  ///< a warp did more than test the condition that it waits for
+  /// A warp's turn did not end with a repeated load of an unchanged value.
+  bool any_continues = false;
+  bool any_signals = false;  ///< a warp stored data that other ranks may wait for
 };
 
-/// Counts consecutive rounds in which all warps only wait and no phase of an mbarrier ends. Beyond
-/// a limit, no phase will end. The limit is high: a kernel may poll and count iterations.
+/// Counts consecutive rounds in which all warps only wait and no mbarrier phase ends. Beyond a
+/// limit, the warps count as deadlocked. The limit is high because a kernel may poll and count its
+/// polls.
 class IdleRounds {
  public:
   /// `phases`: the number of phases that have ended so far. Throws Fault beyond the limit.
@@ -142,7 +146,7 @@ class RankRounds {
  private:
   GlobalMemory& memory_;
   std::uint32_t seen_ = 0;  ///< signal count before the round
-  int polls_ = 0;           ///< coming rounds in which the thread yields instead of sleeping
+  int polls_ = 0;  ///< number of coming rounds in which the thread yields instead of sleeping
 };
 
 /// Lowest bit of the block's rank in an address of the cluster's shared memory. Machine code forms
@@ -153,15 +157,16 @@ class Block {
  public:
   Block(const LaunchState& launch, Extent place, const Membership& membership = {});
 
-  /// Executes all threads to their end. Throws Fault. Cluster::run() executes blocks of a cluster.
+  /// Executes all threads until they exit. Throws Fault. For blocks of a cluster, call
+  /// Cluster::run().
   void run();
-  /// Executes one turn of each warp, which ends when the warp waits or when others should run.
+  /// Executes one turn of each warp. A turn ends when the warp waits or other warps should run.
   Round run_round();
-  /// Releases warps that wait at complete barriers of the block. Returns whether there were any.
+  /// Releases warps that wait at complete barriers of the block. Returns whether it released any.
   bool release_barriers();
-  /// Throws Fault: threads wait for others that never arrive.
+  /// Throws Fault: threads wait at a barrier for threads that never arrive.
   [[noreturn]] void report_barrier() const;
-  /// The number of phases of its mbarriers that have ended.
+  /// Number of mbarrier phases that have ended in this block.
   std::uint64_t phases_ended() const { return phases_ended_; }
 
   /// Executes the next instruction of a running warp, for callers that schedule warps. Throws
@@ -169,7 +174,7 @@ class Block {
   Executed step(Warp& warp);
   /// The lanes that the guard of a running warp's next instruction enables.
   LaneMask lanes_of_next(const Warp& warp) const;
-  /// Null removes the listener.
+  /// Sets the receiver of the block's accesses; null: none.
   void set_listener(AccessListener* listener) {
     listener_ = listener;
     watches_ = checks_ || observed || listener_;
@@ -192,36 +197,36 @@ class Block {
     ++phases_ended_;
     order_accesses();
   }
-  /// Reports an arrival at an mbarrier of this block, by any thread or copy, to the listener.
+  /// Reports an arrival at an mbarrier of this block to the listener, if there is one.
   void tell(const MbarrierArrival& arrival) const {
     if (listener_) listener_->hear(arrival);
   }
-  /// Forgets reads by other blocks, which have since signalled this block that they are complete.
+  /// Forgets the last read by another block, which has signalled that the read is complete.
   void end_remote_read() { remote_read_.reset(); }
   /// Call it when all threads have exited. Throws Fault if another block may still be reading.
   void check_end() const;
-  /// Orders all earlier accesses of its threads before all later ones.
+  /// Orders all earlier accesses of the block's threads before all later accesses.
   void order_accesses() {
     remote_read_.reset();
     if (checks_) checks_->release_barrier();
   }
-  /// cp.async.commit_group and cp.async.wait_group of lanes of the current warp. `left`: number of
-  /// groups that need not be complete.
+  /// cp.async.commit_group and cp.async.wait_group for lanes of the current warp. `left`: number of
+  /// newest groups that may stay pending.
   void commit_copies(LaneMask lanes);
   void wait_for_copies(LaneMask lanes, std::uint32_t left);
 
-  /// The host address of `bytes` at an offset in shared memory. Throws Fault if they are out of
-  /// bounds, or if the offset is not a multiple of `alignment`.
+  /// Host address of `bytes` bytes at an offset in shared memory. Throws Fault if the bytes are out
+  /// of bounds or the offset is not a multiple of `alignment`.
   std::byte* shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
   /// Resolves an address of the cluster's shared memory. Throws Fault if the cluster has no such
   /// block, or if the block has exited.
   SharedPlace shared_place(std::uint32_t address, std::optional<unsigned> lane = std::nullopt);
-  /// The bits of its rank, which addresses in its shared memory contain.
+  /// The rank bits that addresses in this block's shared memory contain.
   std::uint32_t shared_base() const { return member.rank << kRankShift; }
   bool has_exited() const;
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
-  /// Instructions that its warps have executed, which serve as a clock.
+  /// Number of instructions that the block's warps have executed; it serves as a clock.
   std::uint64_t steps() const;
 
   const LaunchState& launch;
@@ -233,14 +238,14 @@ class Block {
   std::unique_ptr<Observed> observed;  ///< null if LaunchState::observation is null
 
  private:
-  /// BAR: arrivals so far.
+  /// Arrivals so far at a barrier of the block (BAR).
   struct Barrier {
-    unsigned threads = 0;  ///< expected; 0: all
+    unsigned threads = 0;  ///< number of threads expected; 0: all
     unsigned arrived = 0;
     BarrierVotes votes;
   };
 
-  /// A read of this block's shared memory by a thread of another one.
+  /// A read of this block's shared memory by a thread of another block.
   struct RemoteRead {
     Extent block;
     Extent thread;
@@ -269,9 +274,9 @@ class Block {
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;  ///< null: no checks
   AccessListener* listener_ = nullptr;
-  /// The last read by another block, unless this block may know that it is complete.
+  /// Last read by another block; empty if this block may know that the read is complete.
   std::optional<RemoteRead> remote_read_;
-  bool watches_ = false;  ///< whether note() calls watch(): one branch on the path of each access
+  bool watches_ = false;  ///< whether note() calls watch(); costs one branch per access
 };
 
 /// The upper half of a generic address in shared memory.

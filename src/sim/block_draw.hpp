@@ -11,22 +11,22 @@ namespace gpuexp::sim {
 
 /// Neighbouring blocks and the sample drawn from them: all blocks, or two with equal probability.
 struct Stratum {
-  /// One bit each for x, y and z: whether the blocks are the last ones in that dimension. Blocks
-  /// with equal flags mostly execute the same code.
+  /// Bit 0, 1 or 2 is set if the blocks are the last blocks of the grid in x, y or z. Blocks with
+  /// equal flags mostly execute the same code.
   int tails = 0;
   std::int64_t blocks = 0;
   std::vector<std::int64_t> drawn;  ///< block numbers in the grid, x first
 };
 
-/// Draws blocks of a grid, each at most once.
+/// Draws blocks of a grid. No block is drawn twice.
 class BlockDraw {
  public:
-  /// The first draw contains the blocks numbered `required`. Equal seeds give equal draws.
+  /// The first draw includes the block numbers in `required`. Equal seeds give equal draws.
   BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> required = {0});
 
-  /// Draws from strata that together contain all blocks not drawn before. The blocks that are
-  /// always drawn form strata of one block. The last blocks in each dimension, whose tiles may be
-  /// partial, form a region for each side, edge and corner. Each region is divided in order into at
+  /// Returns strata that together contain all blocks not drawn before, and draws from each.
+  /// Required blocks form strata of one block. The last blocks in each dimension, whose tiles may
+  /// be partial, form one region per side, edge and corner. Each region is divided in order into at
   /// most `intervals` strata.
   std::vector<Stratum> draw(std::int64_t intervals);
 

@@ -17,53 +17,54 @@ struct LaneGroup {
 };
 
 /// Decides which lanes of a warp execute next. Lanes diverge at a branch that only some of them
-/// take. They reconverge where they wait for each other at a convergence barrier (BSSY, BSYNC), as
-/// on compute capability 7.0 and later. While a group waits, another group executes.
+/// take, and reconverge where they wait for each other at a convergence barrier (BSSY, BSYNC), as
+/// on compute capability 7.0 and later. While a group of lanes waits, another group executes.
 class Divergence {
  public:
   explicit Divergence(LaneMask lanes) : running_{lanes, 0} {}
 
-  /// Sets the object to notify when lanes diverge and reconverge.
+  /// Sets the object that is notified when lanes diverge and reconverge.
   void tell(LaneOrder& order) { order_ = &order; }
 
   LaneMask lanes() const { return running_.lanes; }
   std::uint32_t next() const { return running_.next; }
   void go_to(std::uint32_t next) { running_.next = next; }
 
-  /// Running lanes in `taken` continue at `target`, the others at the next instruction.
+  /// Running lanes in `taken` continue at `target`, other running lanes at the next instruction.
   void branch(LaneMask taken, std::uint32_t target);
-  /// Each of the lanes continues at its own target.
+  /// Each lane in `lanes` continues at its own target.
   void branch_each(LaneMask lanes, const Lanes32& targets);
   void exit(LaneMask lanes);
 
   /// BSSY: the running lanes will reconverge at `barrier`.
   void set_barrier(unsigned barrier);
-  /// BSYNC: the lanes wait for the other participants of the barrier.
+  /// BSYNC: `lanes` wait for the other participants of the barrier.
   void wait_at(unsigned barrier, LaneMask lanes);
-  /// BREAK: the lanes no longer participate in the barrier.
+  /// BREAK: `lanes` no longer participate in the barrier.
   void leave_barrier(unsigned barrier, LaneMask lanes);
-  /// WARPSYNC: the running lanes wait for those lanes of `with` that have not exited. `with`
-  /// includes the running lanes. With a mask per lane, lanes that wait for each other continue
+  /// WARPSYNC: the running lanes wait for the lanes of `with` that have not exited. `with` includes
+  /// the running lanes. If masks differ between lanes, lanes that wait for each other continue
   /// together.
   void wait_for(LaneMask with);
   void wait_for(const Lanes32& with);
-  /// WARPSYNC.COLLECTIVE: lanes from any places in the program wait for each other. They continue
-  /// together after one of these places until end_collective(), and then each at its `target`.
+  /// WARPSYNC.COLLECTIVE: lanes at different instructions wait for each other. They continue
+  /// together after one of these instructions until end_collective(), and then each at its own
+  /// `target`.
   void collect(const Lanes32& with, std::uint32_t target);
   void end_collective() { branch_each(running_.lanes, collective_targets_); }
 
   /// The running lanes wait at a barrier of the block until release_block_barrier().
   void wait_for_block(unsigned barrier);
   LaneMask lanes_at_block_barrier(unsigned barrier) const { return at_block_barrier_[barrier]; }
-  /// The groups that wait there; `next` is the instruction after the barrier.
+  /// Groups that wait at a barrier of the block; `next` is the instruction after the barrier.
   const std::vector<LaneGroup>& block_waiters(unsigned barrier) const {
     return block_waiters_[barrier];
   }
-  /// The groups that wait for other lanes of the warp; `next` is the instruction after the wait.
+  /// Groups that wait for other lanes of the warp; `next` is the instruction after the wait.
   std::vector<LaneGroup> warp_waiters() const;
   void release_block_barrier(unsigned barrier);
 
-  /// BMOV: a lane's copy of a convergence barrier's participants, which code saves and restores.
+  /// BMOV: a lane's saved copy of the participants of a convergence barrier.
   LaneMask participants(unsigned barrier, unsigned lane) const {
     return participants_[barrier][lane];
   }
@@ -71,19 +72,19 @@ class Divergence {
     participants_[barrier][lane] = lanes;
   }
 
-  /// Lets another group run, if there is one.
+  /// Runs another group, if one is ready.
   void yield();
 
   bool is_running() const { return running_.lanes != 0; }
-  /// Whether another group could run instead.
+  /// Whether another group is ready to run.
   bool has_others() const { return !ready_.empty(); }
   bool has_exited() const { return exited_ == kAllLanes; }
   LaneMask exited() const { return exited_; }
-  /// Counts lanes that do not exist as exited.
+  /// Counts lanes without a thread as exited.
   void leave_out(LaneMask lanes) { exited_ |= lanes; }
 
   static constexpr unsigned kBlockBarriers = 16;
-  /// The index at which the running lanes wait for the cluster instead of the block.
+  /// Index of the cluster's barrier, after the barriers of the block.
   static constexpr unsigned kClusterBarrier = kBlockBarriers;
 
  private:

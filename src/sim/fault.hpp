@@ -1,4 +1,4 @@
-// Faults: illegal behaviour of a kernel, with its place in the source and the grid.
+// Faults: illegal behaviour of a kernel, with the source line and thread.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 namespace gpuexp::sim {
 
 enum class FaultKind : std::uint8_t {
-  out_of_bounds,  ///< an access outside of every buffer, or of the block's shared memory
-  misaligned,     ///< an address that is not a multiple of the access's width
-  unwritten,      ///< a read of memory that was never written
-  race,           ///< two threads access a byte of shared memory unordered, at least one writes
-  async_copy,     ///< use of data that cp.async copies before the copy is waited for
-  barrier,        ///< threads wait for others that never arrive
-  endless,        ///< a warp exceeds the limit of instructions
-  other,          ///< a trap, or something that the simulator cannot execute
+  out_of_bounds,  ///< access outside of every buffer, or outside of the block's shared memory
+  misaligned,     ///< address that is not a multiple of the access width
+  unwritten,      ///< read of memory that was never written
+  race,        ///< unordered accesses to a byte of shared memory by two threads; one or both write
+  async_copy,  ///< use of data that cp.async copies, before the thread has waited for the copy
+  barrier,     ///< threads wait for threads that never arrive
+  endless,     ///< a warp exceeds the instruction limit
+  other,       ///< a trap, or behaviour that the simulator cannot execute
 };
 
 std::string_view to_string(FaultKind kind);
@@ -28,7 +28,7 @@ std::string_view to_string(FaultKind kind);
 /// "(33, 0, 0)"
 std::string to_text(const Extent& place);
 
-/// The coordinates of element `number` of a block or grid, counted x first; and the reverse.
+/// Coordinates of element `number` of a block or grid, x first; number_in() is the inverse.
 constexpr Extent place_at(const Extent& all, std::int64_t number) {
   return {number % all.x, number / all.x % all.y, number / (all.x * all.y)};
 }
@@ -45,16 +45,16 @@ std::string describe_misaligned(std::uint64_t address, std::size_t width,
 
 class Fault : public std::runtime_error {
  public:
-  /// `words_of` describes what happened, without the place.
+  /// `words_of` describes the fault, without its location.
   explicit Fault(const std::string& words_of) : Fault(FaultKind::other, words_of) {}
   Fault(FaultKind of, const std::string& words_of,
         std::optional<std::uint64_t> address_of = std::nullopt,
         std::optional<unsigned> lane_of = std::nullopt);
 
-  /// The place and the description in one sentence.
+  /// The location and the description, as one sentence.
   const char* what() const noexcept override { return sentence_.c_str(); }
 
-  /// Callers that know the place or the kernel add it while the fault propagates.
+  /// Add the location or the kernel; called while the fault propagates.
   void set_place(const Extent& block_of, const std::optional<Extent>& thread_of,
                  const std::string& place_of);
   void set_kernel(const std::string& kernel_of);

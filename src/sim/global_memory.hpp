@@ -1,5 +1,4 @@
-// Global memory: buffers in the memory of this process, at their host addresses, with a record of
-// the bytes that have been written.
+// Global memory: buffers at their host addresses in this process, and a record of written bytes.
 #pragma once
 
 #include <algorithm>
@@ -22,26 +21,26 @@
 namespace gpuexp::sim {
 
 enum class Contents : std::uint8_t {
-  written,  ///< the host has written all bytes
-  poison,   ///< bytes must be written before they are read
+  written,  ///< the host has written all bytes of the buffer
+  poison,   ///< kernels must write bytes before they read them
 };
 
-/// One mark per byte of a range. Each mark is a byte, so that threads need not share one. A page of
-/// marks is allocated when its first byte is marked: a large buffer of which little is accessed
-/// needs little memory. Threads may mark and test bytes concurrently.
+/// One mark per byte of a range. Each mark is a byte, so threads may mark and test bytes
+/// concurrently. A page of marks is allocated when its first byte is marked, which saves memory for
+/// large buffers with few accesses.
 class ByteMarks {
  public:
   ByteMarks() = default;
-  /// Creates marks for a number of bytes, none of them set.
   explicit ByteMarks(std::size_t bytes);
   ByteMarks(ByteMarks&& other) noexcept;
   ByteMarks& operator=(ByteMarks&& other) noexcept;
   ~ByteMarks();
 
   bool is_marked(std::size_t offset, std::size_t bytes) const;
-  /// Sets marks. `bytes` is 1, 2, 4, 8 or 16; the offset is a multiple of it.
+  /// Sets marks of an aligned access: `bytes` is 1, 2, 4, 8 or 16, and `offset` a multiple of
+  /// `bytes`.
   void mark(std::size_t offset, std::size_t bytes);
-  /// Sets or clears the marks of any range.
+  /// Sets or clears the marks of all bytes in [offset, offset + bytes), of any size and alignment.
   void set(std::size_t offset, std::size_t bytes, bool is_marked);
   /// Calls range(first, end) for each maximal range of marked bytes in [begin, end).
   void for_marked(std::size_t begin, std::size_t end,
@@ -51,13 +50,13 @@ class ByteMarks {
   using Page = std::atomic<std::byte*>;
   static constexpr std::size_t kPageBytes = std::size_t{16} << 10;
 
-  /// The page of the mark at this offset; if it is missing, it is allocated without marks set.
+  /// The page of the mark at this offset. Allocates a missing page with no marks set.
   std::byte* page_at(std::size_t offset);
 
   std::vector<Page> pages_;
 };
 
-/// An atomic flag that can be moved with its owner while no kernel runs.
+/// An atomic flag that can be moved while no kernel runs.
 struct Flag : std::atomic<bool> {
   Flag() : std::atomic<bool>(false) {}
   Flag(Flag&& other) noexcept : std::atomic<bool>(other.load()) {}
@@ -67,7 +66,7 @@ struct Flag : std::atomic<bool> {
   }
 };
 
-/// One buffer. Threads of the simulator may mark and test bytes concurrently.
+/// One buffer. Host threads that execute blocks may mark and test bytes concurrently.
 class GlobalBuffer {
  public:
   GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name, Contents contents);
@@ -81,48 +80,49 @@ class GlobalBuffer {
   /// "buffer y of 4000 bytes"
   std::string description() const;
 
-  /// Whether all bytes are written; single bytes then need no test.
+  /// Whether all bytes of the buffer are written, so that no byte needs a test.
   bool is_written() const { return !written_; }
   bool is_written(std::uint64_t address, std::size_t bytes) const;
   /// Calls range(first, end) for each maximal range of written bytes, as offsets in the buffer.
   void for_written(const std::function<void(std::size_t first, std::size_t end)>& range) const;
-  /// Marks bytes that a kernel stores: 1, 2, 4, 8 or 16, at a multiple of their number.
+  /// Marks stored bytes as written: 1, 2, 4, 8 or 16 bytes, aligned to their number.
   void mark(std::uint64_t address, std::size_t bytes);
-  /// Marks any range as written.
+  /// Marks a range of any size and alignment as written.
   void mark_range(std::uint64_t address, std::size_t bytes);
-  /// Copies the marks of the range of `from` whose bytes were copied here. A buffer that is written
-  /// as a whole stays so, because other threads may rely on it meanwhile.
+  /// Copies the marks of `bytes` bytes at `at` in `from`, which were copied to `address` in this
+  /// buffer. If all bytes of this buffer are written, it keeps no marks, because other threads may
+  /// rely on that.
   void copy_marks_concurrently(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
                                std::size_t bytes);
-  /// Mark any range as written or as unwritten. Call these while no kernel runs.
+  /// Mark a range of any size as written or unwritten. Call these while no kernel runs.
   void set_written(std::uint64_t address, std::size_t bytes);
   void set_poison(std::uint64_t address, std::size_t bytes);
-  /// Like copy_marks_concurrently(), but marks may be added or dropped: call it while no kernel
-  /// runs.
+  /// Like copy_marks_concurrently(), but may create or drop this buffer's set of marks. Call it
+  /// while no kernel runs.
   void copy_marks(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
                   std::size_t bytes);
-  /// Drops the marks if all bytes are written. Call it while no kernel runs.
+  /// Drops the set of marks if all bytes are written. Call it while no kernel runs.
   void settle();
 
-  /// Registers a fill whose data is generated when make() first needs it. Its range, which must be
-  /// in the buffer, counts as written at once. Call it while no kernel runs.
+  /// Registers a fill whose data is generated when make() first needs it. The fill's range must be
+  /// inside the buffer and counts as written immediately. Call it while no kernel runs.
   void defer_fill(std::unique_ptr<LateFill> fill) {
     leave(fill->range());
     late_fills_.push_back(std::move(fill));
   }
-  /// Generates pending data of a range.
+  /// Generates the pending data of a range.
   void make(std::uint64_t address, std::size_t bytes) const {
     for (const auto& fill : late_fills_)
       fill->make(address, bytes);
   }
   bool is_made() const { return late_fills_.empty(); }
-  /// Generates all pending data, on several threads.
+  /// Generates all pending data on `threads` host threads.
   void make_all(unsigned threads) {
     for (const auto& fill : late_fills_)
       fill->make_all(threads);
     late_fills_.clear();
   }
-  /// Cancels pending data in a range that is about to be overwritten as a whole.
+  /// Cancels pending data in a range that is about to be overwritten completely.
   void leave(const AddressRange& range) {
     std::erase_if(late_fills_, [&](const auto& fill) { return range.has(fill->range()); });
     for (const auto& fill : late_fills_)
@@ -150,7 +150,7 @@ class GlobalBuffer {
   }
   void forget_stores() { stored_.store(false, std::memory_order_relaxed); }
 
-  /// Starts a record, empty at first, of the bytes that kernels store, or ends it.
+  /// Starts a new record of the bytes that kernels store, or drops the record.
   void follow_stores(bool follow) {
     stores_.reset();
     if (follow) stores_.emplace(end_ - origin_);
@@ -159,10 +159,10 @@ class GlobalBuffer {
   void for_stored(const std::function<void(std::size_t first, std::size_t end)>& range) const;
 
  private:
-  /// The written parts of a range: first byte and end, relative to the beginning of the range.
+  /// The written ranges within a range: first byte and end, relative to the range's start.
   std::vector<std::pair<std::size_t, std::size_t>> written_of(std::uint64_t address,
                                                               std::size_t bytes) const;
-  /// The index of a byte's mark.
+  /// Index of the mark of the byte at `address`.
   std::size_t offset_of(std::uint64_t address) const { return address - origin_; }
   void for_marked(const ByteMarks& marks,
                   const std::function<void(std::size_t first, std::size_t end)>& range) const;
@@ -184,44 +184,44 @@ class GlobalMemory {
            Contents contents = Contents::written);
   void remove(const void* begin);
   void clear() { buffers_.clear(); }
-  /// Marks bytes as unwritten: they exist, but must be written before they are read.
+  /// Marks bytes as unwritten: a kernel must write them before it reads them.
   void poison(const void* begin, std::size_t bytes);
-  /// Record fills and copies by the host or by a step. These write, and count as stores.
+  /// Record that the host or a step has filled or copied bytes: they are written and stored to.
   void note_fill(const void* to, std::size_t bytes);
   void note_copy(const void* to, const void* from, std::size_t bytes);
-  /// Drops the marks of fully written buffers, for faster tests. Call it between kernels.
+  /// Drops the marks of fully written buffers, to make later tests faster. Call it between kernels.
   void settle();
   /// Sets whether other threads execute kernels in this memory while this thread fills and copies.
-  /// If so, data is generated at once, and buffers and their sets of marks stay in place.
+  /// If so, fills generate data immediately, and buffers keep their sets of marks.
   void set_shared(bool is_shared) { is_shared_ = is_shared; }
   bool is_shared() const { return is_shared_; }
-  /// Signals stores to threads that execute other kernels at the same time.
+  /// Signals stores to host threads that execute other kernels concurrently.
   StoreSignal& signal() { return *signal_; }
 
-  /// Sets whether fills that read a range are cancelled, not completed, before it is overwritten.
-  /// This is for kernels that neither read the filled data nor depend on it.
+  /// Sets whether overwriting a range cancels the fills that read the range, instead of completing
+  /// them. Set it for kernels that neither read the filled data nor depend on it.
   void set_cancels_overwritten(bool leaves) { leaves_overwritten_ = leaves; }
 
-  /// Declares that kernels do not store to the buffer that begins there.
+  /// Declares that no kernel stores to the buffer that starts at `begin`.
   void set_constant(const void* begin);
   /// Defers a loop until its items are needed, by kernels in at() or by the host in make().
-  /// `arguments` are those of the kernel that the loop replaces. The loop reads the buffers to
-  /// which their addresses point, except for the buffer that it writes. Returns false if the loop
-  /// must run at once: it writes outside of every buffer, or kernels may change what it reads.
-  /// `part_items` is the number of items that are generated at a time.
+  /// `arguments` are the arguments of the kernel that the loop replaces. The loop reads the buffers
+  /// that its pointer arguments address, except for the buffer that it writes. Returns false if the
+  /// loop must run immediately: it writes outside of every buffer, or kernels may change its
+  /// inputs. `part_items` is the number of items to generate at a time.
   bool defer_fill(const HostLoop& loop, std::span<const std::byte> arguments = {},
                   std::int64_t part_items = LateFill::kPartItems);
-  /// Fills or copies bytes. Large fills, and large copies from constant buffers, are deferred.
+  /// Fills or copies bytes. Defers large fills and large copies from constant buffers.
   void set(void* to, unsigned char value, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
-  /// Generates pending data, in a range or everywhere, so that the host may read it.
+  /// Generates pending data of a range or of all buffers, so that the host may read it.
   void make(const void* begin, std::size_t bytes) const;
   void make_all(unsigned threads);
 
-  /// The host address of `bytes` at `address`. Throws Fault outside of every buffer.
+  /// Host address of `bytes` bytes at `address`. Throws Fault if no buffer contains them.
   std::byte* at(std::uint64_t address, std::size_t bytes) const;
-  /// Whether one buffer contains the bytes of all lanes, and all addresses are multiples of the
-  /// width. If so, pending data there is generated.
+  /// Whether one buffer contains the bytes of all lanes and all addresses are multiples of the
+  /// width. If so, generates the pending data of these bytes.
   bool holds(const MemoryAccess& access) const;
   /// The buffer that contains the range; null if none does.
   GlobalBuffer* find(std::uint64_t address, std::size_t bytes);

@@ -7,23 +7,23 @@
 
 namespace gpuexp::sim {
 
-/// A phase ends when all its arrivals and all announced bytes have arrived. The PTX ISA calls the
-/// format opaque. However, kernels compute the initial state themselves, and read arrival counts
-/// from the state that an arrival returns. Bits 1 to 20 hold 2^20 minus the arrivals of every
-/// phase, bits 43 to 62 hold 2^20 minus the pending arrivals, and bit 63 is the parity of the
-/// phase. Bits 21 to 42 hold the pending bytes as two's complement; no code shows where the
-/// hardware keeps them.
+/// A phase ends when all expected arrivals and all announced bytes have arrived. The PTX ISA calls
+/// the format opaque. However, kernels compute the initial state themselves, and read arrival
+/// counts from the state that an arrival returns. Bits 1 to 20 hold 2^20 minus the arrivals of
+/// every phase, bits 43 to 62 hold 2^20 minus the pending arrivals, and bit 63 is the phase's
+/// parity. Where the hardware keeps pending bytes is not known; here, bits 21 to 42 hold them in
+/// two's complement.
 struct Mbarrier {
-  std::uint32_t arrivals = 0;  ///< expected in every phase
-  std::uint32_t pending = 0;   ///< arrivals that this phase still expects
-  std::int32_t bytes = 0;      ///< announced minus completed; can be negative for a while
-  bool parity = false;         ///< of the current phase
+  std::uint32_t arrivals = 0;  ///< number expected in every phase
+  std::uint32_t pending = 0;   ///< number that the current phase still expects
+  std::int32_t bytes = 0;      ///< announced minus completed bytes; can be negative for a while
+  bool parity = false;         ///< parity of the current phase
 
   static Mbarrier from_bits(std::uint64_t bits);
   std::uint64_t bits() const;
 };
 
-/// Reads the mbarrier at an address of the block's shared memory. Throws Fault if there is none.
+/// Reads the mbarrier at an offset in the block's shared memory. Throws Fault if there is none.
 Mbarrier read_mbarrier(Block& block, std::uint64_t address);
 
 /// Arrivals and bytes of one operation on an mbarrier.
@@ -33,8 +33,8 @@ struct Arrival {
   bool leaves = false;               ///< later phases do not expect these arrivals
 };
 
-/// Applies an arrival, and ends the phase if it is complete. Returns the previous state. Throws
-/// Fault if a phase receives too many arrivals or bytes.
+/// Applies an arrival, and ends the phase if it is complete. Returns the state before the arrival.
+/// Throws Fault if a phase receives too many arrivals or bytes.
 std::uint64_t arrive(Block& block, std::uint64_t address, const Arrival& arrival);
 
 }  // namespace gpuexp::sim

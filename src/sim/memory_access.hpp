@@ -1,4 +1,4 @@
-// Memory access of an instruction, described before it is executed.
+// Memory access of one instruction of one warp, described before it is executed.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ enum class Access : std::uint8_t {
   store,
   atomic,
   reduction,  ///< an atomic operation on global memory that returns no value (RED)
-  /// cp.async: reads of global memory, and writes to shared memory.
+  /// cp.async: a read of global memory and a write to shared memory.
   async_load,
   async_store,
-  /// Bulk copy: reads and writes of one range, described by one lane for the warp. The copy engine
-  /// bypasses the LSU and L1, so only L2 counts its sectors.
+  /// Bulk copy: a read and a write of one range, which one lane of the warp describes. The copy
+  /// engine bypasses the LSU and L1, so only L2 counts its sectors.
   bulk_load,
   bulk_store,
-  /// wgmma: reads of A and B, rows of 16 bytes, which also bypass the LSU.
+  /// wgmma: a read of A or B in rows of 16 bytes, which also bypasses the LSU.
   matrix_load,
 };
 
@@ -36,7 +36,6 @@ constexpr bool is_atomic(Access kind) {
   return kind == Access::atomic || kind == Access::reduction;
 }
 
-/// One access by one instruction of one warp.
 struct MemoryAccess {
   MemoryAccess(Space of, Access how, unsigned bytes, LaneMask of_lanes, const Lanes64& at,
                const Lanes32* written = nullptr, const Lanes64* copied_from = nullptr)
@@ -52,17 +51,17 @@ struct MemoryAccess {
   Space space;
   Access kind;
   unsigned width;          ///< bytes per lane
-  LaneMask lanes;          ///< lanes that take part
+  LaneMask lanes;          ///< lanes that access memory
   const Lanes64& address;  ///< offset in the block's shared memory or the lane's local memory;
                            ///< includes the rank for the shared memory of another block
-  /// Values that a store writes, 32 bits each. Null: zeros, or unknown.
+  /// Values that a store writes, 32 bits each. Null: zeros or unknown.
   const Lanes32* values;
-  /// Addresses from which an asynchronous store copies its values.
+  /// Addresses in global memory from which an asynchronous store copies.
   const Lanes64* source;
-  /// Addresses in shared memory to which an asynchronous load past L1 (cp.async.cg) writes.
+  /// Addresses in shared memory to which an asynchronous load past L1 (cp.async.cg) copies.
   const Lanes64* destination = nullptr;
   AccessShape shape;
-  /// Memo of the instruction and space (sim/access_counts.hpp), set by Block::note(). Null: none.
+  /// Memo of the instruction and space, set by Block::note() (sim/access_counts.hpp). Null: none.
   mutable AccessMemo* memo = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Access counts and traces per instruction, recorded on request in addition to a block's sums.
+// Access counts and traces per instruction, recorded if requested.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@ namespace gpuexp::sim {
 /// Access counts of one instruction.
 struct PlaceCounts {
   MemoryCounts memory;
-  /// Sectors that the loads and stores would touch if their bytes were contiguous; at most
-  /// memory.load_sectors and memory.store_sectors. Nsight Compute's source page calls them ideal.
+  /// Number of sectors that the loads and stores would touch if their bytes were contiguous; at
+  /// most memory.load_sectors and memory.store_sectors. Nsight Compute's source page calls them
+  /// ideal.
   std::uint64_t ideal_load_sectors = 0;
   std::uint64_t ideal_store_sectors = 0;
-  /// Accesses to shared memory, including those of cp.async.
+  /// Number of accesses to shared memory, including writes of cp.async.
   std::uint64_t shared_requests = 0;
-  /// Maximum over these accesses of wavefronts divided by the minimum for the same bytes.
+  /// Maximum, over these accesses, of the wavefronts divided by the minimum for the same bytes.
   std::uint64_t bank_conflict = 0;
-  /// Wavefronts of cp.async's writes to shared memory; global_wavefronts includes them.
+  /// Wavefronts in which cp.async writes shared memory; global_wavefronts includes them.
   std::uint64_t async_write_wavefronts = 0;
-  /// Minimum and maximum address of an access's first lane, in global or local memory.
+  /// Minimum and maximum of the first lane's address, over accesses to global or local memory.
   std::uint64_t lowest = ~std::uint64_t{0};
   std::uint64_t highest = 0;
-  /// One bit per space and kind of access: bit_of().
+  /// One bit per space and kind of access, see bit_of().
   std::uint64_t seen = 0;
 
   static std::uint64_t bit_of(Space space, Access kind) {
@@ -42,7 +43,7 @@ struct PlaceCounts {
 void count(PlaceCounts& counts, const MemoryAccess& access);
 
 struct TracedAccess {
-  std::uint32_t place = 0;  ///< in the program
+  std::uint32_t place = 0;  ///< index of the instruction in the program
   Space space = Space::global;
   Access kind = Access::load;
   unsigned width = 4;
@@ -50,20 +51,20 @@ struct TracedAccess {
   Lanes64 address{};
 };
 
-/// Accesses of one warp, at one execution of each instruction that accesses memory.
+/// Accesses of one warp, at one execution of each memory instruction.
 struct WarpTrace {
-  std::vector<TracedAccess> accesses;     ///< in order of execution
-  std::vector<std::uint64_t> executions;  ///< executions by the warp, by position in the program
+  std::vector<TracedAccess> accesses;  ///< in order of execution
+  /// Number of executions by the warp, by index in the program.
+  std::vector<std::uint64_t> executions;
 };
 
-/// The warp to trace.
 struct TracedWarp {
-  std::int64_t block = 0;  ///< x first, then y, then z
-  unsigned warp = 0;       ///< of the block
+  std::int64_t block = 0;  ///< number in the grid: x first, then y, then z
+  unsigned warp = 0;       ///< number in the block
   std::uint64_t execution = 0;
 };
 
-/// What to record of a launch.
+/// What to record during a launch.
 struct Observation {
   bool places = false;  ///< counts per instruction
   std::optional<TracedWarp> warp;
@@ -77,13 +78,14 @@ class Observed {
   void note(std::uint32_t place, unsigned warp, std::uint64_t step, const MemoryAccess& access);
 
   std::vector<PlaceCounts> places;
-  std::optional<WarpTrace> trace;  ///< if the block has the traced warp
+  std::optional<WarpTrace> trace;  ///< empty if the traced warp is not in the block
 
  private:
   void trace_access(std::uint32_t place, std::uint64_t step, const MemoryAccess& access);
 
   TracedWarp warp_;
-  std::vector<std::uint64_t> last_step_;  ///< by position: step of the traced warp's last execution
+  /// By index in the program: step of the traced warp's last execution.
+  std::vector<std::uint64_t> last_step_;
 };
 
 }  // namespace gpuexp::sim

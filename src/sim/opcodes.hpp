@@ -1,4 +1,4 @@
-// Instructions that the simulator executes. Each group has a file, GROUP_ops.cpp.
+// Instructions that the simulator executes. Each group has its own file, GROUP_ops.cpp.
 #pragma once
 
 #include <span>
@@ -9,23 +9,22 @@ namespace gpuexp::sim {
 
 /// Integer sums, products, shifts and logic.
 std::span<const OpcodeDecoder> integer_opcodes();
-/// Bit and byte fields of integers: counts, fields, dot products.
+/// Bits and bytes of integers: bit counts, bit fields, dot products of bytes.
 std::span<const OpcodeDecoder> bit_opcodes();
-/// Selections, integer comparisons, moves.
+/// Selections, integer comparisons and moves.
 std::span<const OpcodeDecoder> select_opcodes();
-/// 64-bit integers; compute capability 12.0 has instructions for them. These decoders are tried
-/// first for an instruction with a 64-bit modifier, because 32-bit instructions have the same
-/// mnemonics.
+/// 64-bit integers; compute capability 12.0 has instructions for them. An instruction with a 64-bit
+/// modifier tries these decoders first, because 32-bit instructions have the same mnemonics.
 std::span<const OpcodeDecoder> wide_opcodes();
-/// fp32 and fp64.
+/// fp32 and fp64 arithmetic.
 std::span<const OpcodeDecoder> float_opcodes();
-/// Pairs of fp16 or bf16.
+/// Arithmetic on pairs of fp16 or bf16.
 std::span<const OpcodeDecoder> half_opcodes();
 /// Conversions between number types.
 std::span<const OpcodeDecoder> conversion_opcodes();
 /// Tensor core instructions of a warp.
 std::span<const OpcodeDecoder> matrix_opcodes();
-/// Products of a warpgroup (wgmma): matrices in shared memory, given by descriptors.
+/// Products of a warpgroup (wgmma), whose matrices in shared memory are given by descriptors.
 std::span<const OpcodeDecoder> warpgroup_opcodes();
 /// Loads, stores and copies.
 std::span<const OpcodeDecoder> memory_opcodes();
@@ -33,9 +32,9 @@ std::span<const OpcodeDecoder> memory_opcodes();
 std::span<const OpcodeDecoder> atomic_opcodes();
 /// mbarriers, and asynchronous stores that arrive at them.
 std::span<const OpcodeDecoder> mbarrier_opcodes();
-/// Bulk copies and reductions: the copy engine moves ranges of memory.
+/// Bulk copies and reductions of ranges of memory by the copy engine.
 std::span<const OpcodeDecoder> bulk_opcodes();
-/// Copies and reductions of boxes of tensors, whose tensor maps are launch arguments.
+/// Copies and reductions of boxes of tensors; the tensor maps are launch parameters.
 std::span<const OpcodeDecoder> tensor_opcodes();
 /// Exchanges and votes between the lanes of a warp.
 std::span<const OpcodeDecoder> lane_opcodes();
@@ -44,10 +43,10 @@ std::span<const OpcodeDecoder> control_opcodes();
 /// Special registers, such as a thread's index in its block, grid and cluster.
 std::span<const OpcodeDecoder> special_opcodes();
 
-/// True for the modifiers of "MOV.64" and "ISETP.GE.S64.AND".
+/// True if the modifiers select 64 bits, as in "MOV.64" and "ISETP.GE.S64.AND".
 bool has_wide_modifier(std::span<const std::string_view> modifiers);
 
-/// Op::kind2 of a load from shared memory that counts as atomic.
+/// Op::kind2 of a load from shared memory that counts as an atomic operation.
 inline constexpr std::uint8_t kAtomicLoad = 1;
 
 inline void run_noop(Warp&, const Op&, LaneMask) {}

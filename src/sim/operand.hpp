@@ -30,7 +30,7 @@ struct OperandForm {
     barrier,            ///< B0, a convergence barrier
     name,               ///< PR, gsb0 and other words
   };
-  /// .H0_H0 and .H1_H1; in conversions of bytes, .B1 to .B3.
+  /// Part of a register: .H0_H0 and .H1_H1, or .B1 to .B3 in conversions of bytes.
   enum class Half : std::uint8_t { both, low, high, byte1, byte2, byte3 };
 
   Kind kind = Kind::none;
@@ -53,10 +53,10 @@ struct Operand : OperandForm {
   std::string_view text;                           ///< as listed
 };
 
-/// Operands of an instruction, in order. Throws std::runtime_error for text that is not an operand.
+/// Parses the operands of an instruction. Throws std::runtime_error if a text is not an operand.
 std::vector<Operand> read_operands(std::string_view text);
 
-/// Predicate of "@!P1" or "@UP0"; PT if the guard is empty. Throws std::runtime_error.
+/// Parses the predicate of "@!P1" or "@UP0"; PT if the guard is empty. Throws std::runtime_error.
 Operand read_guard(std::string_view guard);
 
 }  // namespace gpuexp::sim

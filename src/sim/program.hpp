@@ -16,9 +16,9 @@
 
 namespace gpuexp::sim {
 
-/// An operand in the form that execution reads.
+/// An operand in the form that the simulator executes.
 struct Source : OperandForm {
-  /// Bits of an immediate, in the width that the instruction reads; or the offset of an address.
+  /// Bits of an immediate, in the width that the instruction reads, or the offset of an address.
   std::uint64_t bits = 0;
 };
 
@@ -28,13 +28,14 @@ struct Op {
 
   Run run = nullptr;
   Source guard;
-  std::array<Source, 3> to;    ///< destinations
-  std::array<Source, 5> from;  ///< sources
-  std::uint8_t kind = 0;       ///< variant of the instruction, numbered by its decoder
+  std::array<Source, 3> to;    ///< destination operands
+  std::array<Source, 5> from;  ///< source operands
+  std::uint8_t kind = 0;       ///< variant of the instruction; its decoder numbers the variants
   std::uint8_t kind2 = 0;
-  std::uint8_t width = 4;   ///< bytes per lane that a memory access moves
-  std::uint8_t bank = 0;    ///< bank that a constant is loaded from
-  bool is_idle = false;     ///< its loaded or stored values are unused and not moved (idle_ops.hpp)
+  std::uint8_t width = 4;  ///< bytes per lane of a memory access
+  std::uint8_t bank = 0;   ///< constant bank
+  /// Its loaded or stored values are unused and are not moved (idle_ops.hpp).
+  bool is_idle = false;
   std::uint32_t value = 0;  ///< look-up table, branch target or count
 };
 
@@ -42,7 +43,7 @@ struct Op {
 struct OpClass {
   IssuePipe pipe;
   bool is_branch;
-  bool is_lsu_without_access;  ///< of the load-store unit, without a memory access
+  bool is_lsu_without_access;  ///< executes in the load-store unit without a memory access
   bool commits_copies;         ///< LDGDEPBAR
 };
 
@@ -61,7 +62,7 @@ struct Decoding {
   void refuse_operands_if(bool are_others) const {
     if (are_others) refuse("its operands are not understood");
   }
-  /// Position in the program of a branch's target. Throws std::runtime_error.
+  /// Index in the program of a branch's target. Throws std::runtime_error if there is none.
   std::uint32_t target(const Operand& operand) const;
 };
 
@@ -71,7 +72,7 @@ struct OpcodeDecoder {
 };
 
 struct Program {
-  /// Bytes of a constant bank; empty if it is unknown.
+  /// Bytes of a constant bank; empty if the bank is unknown.
   std::span<const std::byte> constant_bank(unsigned bank) const {
     const auto found = constants.find(bank);
     if (found == constants.end()) return {};
@@ -80,35 +81,37 @@ struct Program {
 
   std::string name;
   std::vector<Op> ops;
-  std::vector<ListedInstruction> listed;  ///< in the same order; refers to the listing
-  ConstantBanks constants;                ///< all banks except bank 0, which a launch has
-  std::vector<OpClass> classes;           ///< of the ops
+  std::vector<ListedInstruction> listed;  ///< in the order of `ops`; refers to the listing
+  ConstantBanks constants;                ///< all banks except bank 0, which is part of a launch
+  std::vector<OpClass> classes;           ///< by index in the program
   bool has_constant_operands = false;     ///< in instructions other than LDC and ULDC
   bool reaches_shared = false;            ///< some instruction reads or writes shared memory
   bool has_global_atomics = false;        ///< some instruction changes global memory atomically
   bool has_counted_barriers = false;      ///< some barrier has a thread count
 };
 
-/// `before` and the instruction's source line, "kernels/matmul.cu:120"; empty if it is unknown.
+/// `before`, followed by the instruction's source line, such as "kernels/matmul.cu:120". Empty if
+/// the line is unknown.
 std::string source_line(const Program& program, std::uint32_t place, std::string_view before = "");
 
 /// True for LDC and ULDC, which load constants during execution.
 bool loads_constants(std::string_view opcode);
 
-/// Ops of the program with constant operands replaced by immediates, which are the same throughout
-/// a launch. `bank` is the launch's bank 0. Throws std::runtime_error if a constant is outside of
-/// its bank.
+/// Returns the program's ops with constant operands replaced by immediates, because constants do
+/// not change during a launch. `bank` is the launch's bank 0. Throws std::runtime_error if a
+/// constant is outside of its bank.
 std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank);
 
-/// How an instruction reads its immediates: as 32-bit integer, as fp32 or as fp64.
+/// How an instruction reads its immediates: as 32-bit integers, fp32 or fp64.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };
 Source source_of(const Operand& operand, Reads reads = Reads::integer);
 
-/// Sets the destinations from the first operands and the sources from the others. Throws
-/// std::runtime_error for another number of operands.
+/// Sets the destinations from the first `destinations` operands and the sources from the others.
+/// Throws std::runtime_error if the number of operands is wrong.
 void place(const Decoding& in, Op& op, Reads reads = Reads::integer, std::size_t destinations = 1);
-/// Sets each place from one operand; null skips it. If operands are missing, the first places stay
-/// empty. Throws std::runtime_error for fewer than `min_count` or too many operands.
+/// Sets each element of `places` from one operand; null skips an operand. If operands are missing,
+/// the first places stay empty. Throws std::runtime_error if the number of operands is below
+/// `min_count` or too high.
 void place_each(const Decoding& in, std::initializer_list<Source*> places, std::size_t min_count);
 inline void place_each(const Decoding& in, std::initializer_list<Source*> places) {
   place_each(in, places, places.size());

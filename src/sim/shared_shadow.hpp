@@ -1,26 +1,27 @@
 // State of each byte of a block's shared memory: whether it was written, which thread wrote it
 // last, and which warps have read it since the last barrier.
 //
-// Two accesses race if they touch the same byte, at least one of them is a plain write (or one is
-// atomic and the other is not), and nothing orders them. Accesses of a block are ordered by these
-// events:
-// - The block's barrier orders all accesses.
-// - A barrier of some warps orders what these warps did before it and what they do after it
-//   (sim/warp_order.hpp). If lanes of a warp arrive separately, they count as their warp.
+// Two accesses race if they touch the same byte, nothing orders them, and one of them is a plain
+// write or only one of them is atomic. Accesses of a block are ordered by these events:
+//
+// - A barrier of the whole block orders all accesses.
+// - A barrier of some warps orders the accesses of these warps before it and after it
+//   (sim/warp_order.hpp). Lanes of a warp that arrive separately count as their warp.
 // - The end of an mbarrier phase orders all accesses. The hardware orders only threads that wait
-//   for the phase, so races between other threads are missed, but no race is reported wrongly.
-// - Lanes of one warp are ordered if they run together or have reconverged since
+//   for the phase. So races between other threads are missed, but no race is reported wrongly.
+// - Lanes of one warp are ordered if they execute together or have reconverged between the accesses
 //   (sim/lane_order.hpp).
-// Lanes that write the same byte in one instruction race unless they write the same value. Only
-// barriers order accesses of different warps: a flag in shared memory that one warp writes and
-// another one polls is a race, as in compute-sanitizer's racecheck.
 //
-// Loads may read unwritten bytes if no instruction uses the result (sim/undefined_registers.hpp).
+// Lanes that write the same byte in one instruction race unless they write the same value. A flag
+// in shared memory that one warp writes and another warp polls is a race, as in compute-sanitizer's
+// racecheck.
 //
-// What cp.async writes counts as written by its thread once that thread has waited for the copy.
+// Loads may read unwritten bytes if no instruction uses the result (sim/undefined_registers.hpp). A
+// write by cp.async is recorded as a write of the issuing thread when that thread has waited for
+// the copy.
 //
 // State is kept per cell. A cell is as wide as the narrowest access so far, so every access covers
-// whole cells and no information is lost.
+// whole cells.
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@
 
 namespace gpuexp::sim {
 
-/// The accessing warp, its lanes that run together, and whether these are all lanes that are left.
+/// A warp that executes an instruction, its active lanes, and whether they are all lanes that have
+/// not exited.
 struct Accessor {
   unsigned warp = 0;
   LaneMask running = 0;
@@ -44,57 +46,57 @@ struct Accessor {
   std::uint32_t place = 0;  ///< position of the instruction in the program
 };
 
-/// An earlier access.
 struct PastAccess {
   std::uint32_t thread = 0;
   std::uint32_t place = 0;
 };
 
-/// Error that an access causes.
+/// An access error.
 struct Conflict {
   enum class Kind : std::uint8_t {
     unwritten,        ///< reads unwritten bytes
-    is_copied,        ///< cp.async is still writing there
-    after_write,      ///< races with a write
-    after_read,       ///< a write that races with a read
-    same_instruction  ///< lanes write different values
+    is_copied,        ///< accesses bytes that cp.async is still copying
+    after_write,      ///< races with an earlier write
+    after_read,       ///< a write that races with an earlier read
+    same_instruction  ///< lanes of one instruction write different values
   };
   Kind kind = Kind::unwritten;
   unsigned lane = 0;
   std::uint64_t address = 0;
   PastAccess other;
-  LaneMask lanes = 0;  ///< for `unwritten`: all lanes that read such bytes
+  LaneMask lanes = 0;  ///< for `unwritten`: all lanes that read unwritten bytes
 };
 
 class SharedShadow {
  public:
-  /// `has_counted_barriers`: some of the block's barriers may be for only some of its warps.
+  /// `has_counted_barriers`: barriers of the block may have thread counts that include only some
+  /// warps.
   SharedShadow(std::size_t bytes, std::size_t warps, bool has_counted_barriers = false);
 
   BlockTime& clock() { return clock_; }
 
   /// Records an access whose addresses are aligned and within bounds. Returns its error, if any.
   std::optional<Conflict> note(const Accessor& who, const MemoryAccess& access);
-  /// Puts the lanes' copies since the last commit into one group (cp.async.commit_group).
+  /// Assigns the lanes' copies since their last commit to one group (cp.async.commit_group).
   void commit_copies(unsigned warp, LaneMask lanes);
   /// Completes all but the `left` newest groups of the lanes (cp.async.wait_group).
   void wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left);
-  /// All threads have reached the barrier, or a phase of an mbarrier has ended.
+  /// Call when all threads have reached the block's barrier or an mbarrier phase has ended.
   void release_barrier();
-  /// A warp has reached a barrier that may be for only some of the block's warps.
+  /// Call when a warp has reached a barrier with a thread count.
   void arrive(unsigned barrier, unsigned warp) { warp_order_.arrive(barrier, warp); }
-  /// The barrier is complete (WarpOrder::release).
+  /// Call when this barrier is complete (WarpOrder::release).
   void release_barrier(unsigned barrier, WarpMask waiters, WarpMask whole) {
     warp_order_.release(barrier, waiters, whole);
   }
-  /// Records a write by a bulk copy or another block, whose order is not checked. Address and size
-  /// are multiples of 16 or of an access width.
+  /// Records a write by a bulk copy or by another block, whose order is not checked. Address and
+  /// size are multiples of 16 or of an access width.
   void set_written(std::uint64_t address, std::size_t bytes);
   /// First address in the range that was never written.
   std::optional<std::uint64_t> first_unwritten(std::uint64_t address, std::size_t bytes);
 
  private:
-  /// Thread, flags and position in the program.
+  /// Thread, flags and position in the program, packed.
   using Record = std::uint32_t;
   struct PartialRead {
     BlockTime time = 0;
@@ -118,7 +120,7 @@ class SharedShadow {
     std::vector<Record> record;
   };
 
-  /// Consecutive cells, accessed by consecutive lanes.
+  /// Consecutive cells that consecutive lanes access.
   struct Run {
     std::size_t first;
     std::size_t cells;
@@ -158,13 +160,14 @@ class SharedShadow {
 
   BlockTime clock_ = 2;
   BlockTime barrier_ = 1;  ///< accesses before it precede all later ones
-  unsigned shift_;         ///< converts an address to its cell
+  unsigned shift_;         ///< cell number = address >> shift_
   /// Per cell:
   std::vector<BlockTime> written_;  ///< 0: never
   std::vector<Record> writer_;
-  std::vector<std::uint32_t> readers_;      ///< mask of warps since the barrier
-  std::vector<Record> reader_;              ///< first lane to read of the last of these warps
-  std::vector<PartialRead> partial_reads_;  ///< reads by parts of warps; empty until the first
+  std::vector<std::uint32_t> readers_;  ///< mask of warps that have read the cell since the barrier
+  std::vector<Record> reader_;          ///< first lane of the last warp that read the cell
+  /// Reads by some lanes of a warp; empty until the first.
+  std::vector<PartialRead> partial_reads_;
   /// Range of cells read since the barrier.
   std::size_t touched_begin_;
   std::size_t touched_end_ = 0;

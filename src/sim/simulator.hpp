@@ -16,57 +16,57 @@
 
 namespace gpuexp::sim {
 
-/// Returns the machine code for `compute_capability` of a kernel, given the kernel's resources on
+/// Returns the machine code of a kernel for `compute_capability`, given the kernel's resources on
 /// another architecture. Throws std::runtime_error with the reason if there is none.
 using FindCode =
     std::function<const KernelResource&(const KernelResource& of_other, int compute_capability)>;
 
 class Simulator {
  public:
-  /// `compute_capability` selects the machine code that is executed (90 for 9.0).
+  /// `compute_capability` selects the machine code to execute: 90 for 9.0.
   Simulator(const KernelResources& kernels, int compute_capability);
 
-  /// Sets the checks of later launches. By default, all checks are made.
+  /// Sets the checks of later launches. By default, all checks are enabled.
   void set_checks(const Checks& checks) { checks_ = checks; }
 
-  /// Sets what later launches record in addition to sums. By default, nothing.
+  /// Sets the records that later launches keep in addition to sums; by default, none.
   void observe(const Observation& observation) { observation_ = observation; }
 
   /// Memory that kernels may access. Copies and fills may access all memory of this process.
   GlobalMemory& memory() { return memory_; }
 
-  /// Why the steps cannot be executed, such as a library call, missing machine code, a kernel that
-  /// launches kernels or an unknown instruction. Empty if they can be executed.
+  /// Why the steps cannot be executed; empty if they can. Reasons include library calls, missing
+  /// machine code, kernels that launch kernels and unknown instructions.
   std::string refusal(const Steps& steps);
-  /// Why the steps cannot be sampled: blocks need the results of other blocks. Empty if they can.
+  /// Why the steps cannot be sampled: blocks need results of other blocks. Empty if they can.
   std::string sampling_refusal(const Steps& steps);
 
-  /// State that the blocks of a kernel share, for callers that execute blocks one by one. Throws
-  /// std::runtime_error with the refusal(). Refers to the simulator, and to the step's tensor maps.
+  /// State that the blocks of a kernel share, for callers that execute single blocks. It refers to
+  /// the simulator and to the step's tensor maps. Throws std::runtime_error with the refusal().
   LaunchState launch_of(const KernelStep& step);
-  /// The same for callers that need only branches and addresses: nothing is checked or counted, and
-  /// values that affect neither are not computed. `keeps_global`: other kernels use what this
-  /// kernel stores to global memory.
+  /// Like launch_of(), for callers that need only branches and addresses: checks and counts
+  /// nothing, and omits values that affect neither. `keeps_global`: whether other kernels load what
+  /// this kernel stores to global memory.
   LaunchState approximate_launch_of(const KernelStep& step, bool keeps_global);
-  /// Whether values that the kernel loads from global memory affect its branches or addresses.
+  /// Whether branches or addresses of the kernel depend on values loaded from global memory.
   bool is_decided_by_global(const KernelStep& step);
 
-  /// Executes the steps in order; with `sampling`, only some blocks of their kernel. Throws Fault
-  /// with the kernel's name, of the first block that has one, or std::runtime_error with the
+  /// Executes the steps in order; with `sampling`, only some blocks of their kernel. Throws the
+  /// Fault of the first faulty block, with the kernel's name, or std::runtime_error with the
   /// refusal().
   std::vector<KernelExecution> run(const Steps& steps,
                                    const std::optional<BlockSampling>& sampling = std::nullopt);
 
-  /// Executes steps that fill buffers. Each element must depend only on its index, or on buffers
-  /// that no kernel stores to. A kernel whose HostLoop has a buffer fills it on first access, by
-  /// the loop or by its blocks.
+  /// Executes steps that fill buffers. Each element must depend only on its index, or on buffers to
+  /// which no kernel stores. If the HostLoop of a kernel has a buffer, the buffer is filled on
+  /// first access, by the loop or by the kernel's blocks.
   void fill(const Steps& steps);
 
-  /// Called between blocks, by several threads. If it returns true, the run ends with Stopped.
+  /// Called between blocks by several host threads. If it returns true, the run throws Stopped.
   std::function<bool()> stop = [] { return false; };
   /// Number of host threads that execute blocks.
   unsigned threads;
-  /// Called for kernels without machine code for the compute capability. Without it, such kernels
+  /// Called for kernels that lack machine code for the compute capability. If empty, such kernels
   /// are refused.
   FindCode find_code;
   /// Whether to run a kernel's HostLoop, if it has one, instead of the kernel.
@@ -77,8 +77,9 @@ class Simulator {
   struct Kernel {
     KernelResource resource;
     Program program;
-    bool has_fixed_clusters = false;               ///< it is compiled for clusters of one size
-    std::array<std::optional<IdleOps>, 2> idle{};  ///< by keeps_global, computed when needed
+    bool has_fixed_clusters = false;  ///< the kernel is compiled for one cluster size
+    /// Index: keeps_global; empty until first needed.
+    std::array<std::optional<IdleOps>, 2> idle{};
   };
   KernelResource resource_of(const void* stub) const;
   Kernel& kernel_of(const void* stub);

@@ -1,4 +1,4 @@
-// Floating-point formats of at most 32 bits, as bits.
+// Floating-point formats of at most 32 bits, handled as bit patterns.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@ namespace gpuexp::sim {
 
 enum class Rounding : std::uint8_t { nearest, down, up, zero };
 
-/// A binary format: the number of its exponent bits and of its fraction bits.
+/// A binary format: numbers of exponent bits and fraction bits.
 struct SmallFloat {
   int exponent_bits;
   int fraction_bits;
@@ -23,7 +23,8 @@ inline constexpr SmallFloat kE4m3{4, 3};
 inline constexpr SmallFloat kFp32{8, 23};
 
 /// Whether a value between two representable numbers is rounded to the larger magnitude. `rest` is
-/// its distance from the smaller number, `half` half of the distance between the two.
+/// the distance from the smaller magnitude, and `half` is half the distance between the two
+/// numbers.
 inline bool is_rounded_up(Rounding rounding, bool is_negative, bool is_odd, std::uint64_t rest,
                           std::uint64_t half) {
   switch (rounding) {
@@ -35,8 +36,8 @@ inline bool is_rounded_up(Rounding rounding, bool is_negative, bool is_odd, std:
   return false;
 }
 
-/// Rounds to nearest, ties to even, or in another mode. A value beyond the range becomes infinity
-/// or the largest number. NaN has all bits set except the sign, as in the GPU's conversions.
+/// Rounds a value. A value beyond the range becomes infinity or the largest number. NaN has all
+/// bits set except the sign, as in the GPU's conversions.
 template <SmallFloat format>
 std::uint32_t round_to(double value, Rounding rounding = Rounding::nearest) {
   constexpr int kFraction = 52;  // of fp64
@@ -68,27 +69,28 @@ std::uint32_t round_to(double value, Rounding rounding = Rounding::nearest) {
   return sign | (is_infinite ? kInfinity : kInfinity - 1);
 }
 
-/// e4m3, which has no infinity: values beyond 448 become the largest number.
+/// Rounds to e4m3, which has no infinity: values beyond 448 become the largest number.
 inline std::uint32_t round_to_e4m3(double value) {
   constexpr std::uint32_t kLargest = 0x7e;
   if (value != value) return 0x7f;
-  // The largest exponent holds numbers; other formats use it for infinity.
+  // Numbers use the largest exponent, which other formats use for infinity.
   const std::uint32_t sign = std::signbit(value) ? 0x80 : 0;
   const double magnitude = std::fabs(value);
-  if (magnitude > 464) return sign | kLargest;  // halfway to what would be 480
-  if (magnitude >= 248)                         // halfway from 240 to 256
+  // Halfway from 448 to 480, which e4m3 cannot represent.
+  if (magnitude > 464) return sign | kLargest;
+  if (magnitude >= 248)  // halfway from 240 to 256
     return sign | (0x78 + static_cast<std::uint32_t>(std::nearbyint(magnitude / 32)) - 8);
   return sign | round_to<kE4m3>(magnitude);
 }
 
-/// e5m2: values beyond the range become the largest number.
+/// Rounds to e5m2. Values beyond the range become the largest number.
 inline std::uint32_t round_to_e5m2(double value) {
   constexpr std::uint32_t kInfinity = 0x7c;
   const std::uint32_t bits = round_to<kE5m2>(value);
   return (bits & 0x7f) == kInfinity ? bits - 1 : bits;
 }
 
-/// Exact value. Bits above the format's are ignored.
+/// Exact value of a number in the format. Ignores bits above the format's bits.
 template <SmallFloat format>
 float value_of(std::uint32_t bits) {
   constexpr int kFraction = 23;  // of fp32
@@ -99,11 +101,11 @@ float value_of(std::uint32_t bits) {
     return std::bit_cast<float>(sign | (bits & kMagnitude) << kUp);
   } else {
     // Shifted to fp32's position, the value is too small by the difference of the biases, also if
-    // it is subnormal. Infinity and NaN are kept.
+    // it is subnormal. Infinity and NaN are not scaled.
     constexpr float kScale = std::bit_cast<float>((127u + 127u - format.bias()) << kFraction);
     const std::uint32_t magnitude = (bits & kMagnitude) << kUp;
     constexpr std::uint32_t kSpecial = ((1u << format.exponent_bits) - 1) << kFraction;
-    // The product is always computed, so that a loop of these calls is vectorized.
+    // The product is always computed, so that compilers vectorize loops of these calls.
     const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * kScale);
     return std::bit_cast<float>((magnitude >= kSpecial ? magnitude | 0x7f800000u : scaled) | sign);
   }
@@ -119,8 +121,8 @@ inline float value_of_e4m3(std::uint32_t bits) {
   return sign * std::bit_cast<float>((exponent + 127 - 7) << 23 | fraction << 20);
 }
 
-/// Exact sum rounded to odd. Rounding it again, to fewer bits, gives the same result as a single
-/// rounding.
+/// Sum rounded to odd. Rounding it again to fewer bits gives the same result as rounding the exact
+/// sum once.
 inline double sum_to_odd(double a, double b) {
   const double sum = a + b;
   if (!std::isfinite(sum)) return sum;

@@ -16,31 +16,32 @@ namespace gpuexp::sim {
 
 inline constexpr std::size_t kMaxDimensions = 5;
 
-/// Why the simulator refuses the map: the driver would refuse it, or the layout of its boxes in
-/// shared memory is not documented. Empty if the map is accepted.
+/// Why the simulator refuses the map; empty if it is accepted. It refuses maps that the driver
+/// would refuse, and maps whose layout of boxes in shared memory is not documented.
 std::string tensor_map_refusal(const TensorMap& map);
 
-/// Swizzled address or offset in shared memory: its 16-byte groups are permuted.
+/// Swizzled address or offset in shared memory. Swizzling permutes groups of 16 bytes.
 std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle);
 
-/// One box. In shared memory, its elements are contiguous, and the first dimension varies fastest.
+/// One box. In shared memory, its elements are contiguous, first dimension fastest.
 class TensorBox {
  public:
   using Place = std::array<std::int32_t, kMaxDimensions>;
 
   enum class For { reading, writing };
 
-  /// `first` is the box's first element, which may be outside of the tensor. Throws Fault if it is
-  /// not at a multiple of 16 bytes in its row. For writing, throws Fault if a coordinate is
-  /// negative: an H200 then ends the launch with an illegal instruction.
+  /// `first` is the box's first element, which may be outside of the tensor. Throws Fault if its
+  /// offset in its row is not a multiple of 16 bytes. For writing, throws Fault if a coordinate is
+  /// negative, because an H200 then ends the launch with an illegal instruction.
   TensorBox(const TensorMap& map, const Place& first, For use);
 
   std::size_t bytes() const;
-  /// Calls row(offset, address, bytes) for the part of each row inside the tensor, with its offset
-  /// in the box and its global address. An H200 writes whole groups of 16 bytes: the last group of
-  /// a row may extend past the row's last element, but not past its stride.
+  /// Calls row(offset, address, bytes) for the part of each row that is inside the tensor. `offset`
+  /// is the part's offset in the box, `address` its global address. An H200 writes whole groups of
+  /// 16 bytes, so the last group may extend past the row's last element, but not past the row's
+  /// stride.
   void for_rows(const std::function<void(std::size_t, std::uint64_t, std::size_t)>& row) const;
-  /// A box filled with the value of elements outside of the tensor.
+  /// Returns a box in which all elements have the value of elements outside of the tensor.
   std::vector<std::byte> filled() const;
 
  private:
@@ -49,7 +50,7 @@ class TensorBox {
   For use_;
 };
 
-/// Type of a reduction of a tensor's elements. Throws Fault if the PTX ISA has no such reduction.
+/// Type of a reduction of a tensor's elements. Throws Fault if the PTX ISA lacks the reduction.
 AtomicType reduction_type(DataType type, Atomic how);
 
 }  // namespace gpuexp::sim

@@ -2,15 +2,15 @@
 // NVIDIA does not document the rule below. It reproduces every bit that an H200 returned for
 // mma.sync and wgmma in fp16, bf16, tf32, e4m3 and e5m2, over random elements, random bits,
 // subnormal numbers, zeros, infinities and NaN (tests/gpu/tensor_sum_test.cpp repeats this on a
-// GPU). Parts of the rule were published before: Fasi, Higham, Mikaitis, Pranesh, Numerical
-// behavior of NVIDIA tensor cores, PeerJ Comput. Sci. 7:e330, 2021.
+// GPU). Published before in part: Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA
+// tensor cores, PeerJ Comput. Sci. 7:e330, 2021.
 //
-// The accumulator and all products of the instruction are aligned to the largest exponent among
-// them. A product's exponent is the sum of its factors' exponents, even if its significand is 2 or
-// more. A subnormal number has the exponent of the smallest normal number. Each term is truncated
-// to 25 binary places below the largest exponent (fp8: 13), and their sum is exact. The sum is
-// truncated to fp32 (fp8: to 13 fraction places), or rounded to fp16, ties to even. A sum that this
-// makes zero is +0.
+// The instruction aligns its accumulator and products to their largest exponent. A product's
+// exponent is the sum of its factors' exponents, even if its significand is 2 or more. A subnormal
+// number has the exponent of the smallest normal number. Each term is truncated to 25 binary places
+// below the largest exponent (fp8: 13), and the terms are summed exactly. The sum is truncated to
+// fp32 (fp8: to 13 fraction places), or rounded to fp16, ties to even. A sum that truncation or
+// rounding makes zero is +0.
 #pragma once
 
 #include <algorithm>
@@ -24,11 +24,11 @@
 
 namespace gpuexp::sim {
 
-/// Binary places below the largest exponent that are summed.
+/// Number of binary places below the largest exponent that terms keep.
 inline constexpr int kSumPlaces = 25;
 inline constexpr int kFp8SumPlaces = 13;
 
-/// Exponent of zero, which does not affect the alignment.
+/// Exponent of zero, too small to affect the alignment.
 inline constexpr std::int32_t kNoExponent = -(1 << 20);
 
 /// Exponent of an element, for the alignment of its products.
@@ -41,7 +41,7 @@ GPUEXP_INLINED std::int32_t tensor_exponent(std::uint32_t bits) {
   return (bits & kMagnitude) == 0 ? kNoExponent : aligning;
 }
 
-/// Columns of a row of sums, as in mma.sync.
+/// Number of sums that are computed together, as in a row of mma.sync's result.
 inline constexpr unsigned kRowColumns = 8;
 using SumRow = double __attribute__((vector_size(64)));
 using ExponentRow = std::int32_t __attribute__((vector_size(32)));
@@ -59,12 +59,13 @@ GPUEXP_INLINED double power_of_two(std::int64_t exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-/// Adds the products to c, exactly and before it is rounded. All elements must be finite.
+/// Adds the products to c exactly, before rounding. All elements must be finite.
 GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const ExponentRow& c_exponent,
                                  int places) {
   using Whole = std::int32_t __attribute__((vector_size(32)));
   using Bits = std::int64_t __attribute__((vector_size(64)));
-  constexpr std::int32_t kMinExponent = -900;  // for scaling in fp64; products are larger
+  // For scaling in fp64; exponents of products are larger.
+  constexpr std::int32_t kMinExponent = -900;
   ExponentRow largest = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {
     const ExponentRow exponent = f.a_exponent[k] + f.b_exponent[k];
@@ -79,7 +80,8 @@ GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const Expone
   SumRow unit;
   std::memcpy(&scale, &scale_bits, sizeof scale);
   std::memcpy(&unit, &unit_bits, sizeof unit);
-  // A product has at most 2 + 25 bits, and half of the 16 that are added at once fit in 32.
+  // Scaled products have at most 2 + 25 bits. 16 are added at once, and the sums of 8 fit in 32
+  // bits.
   Whole even = __builtin_convertvector(c * scale, Whole);
   Whole odd{};
   for (unsigned k = 0; k < f.depth; k += 2) {
@@ -89,7 +91,7 @@ GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const Expone
   c = (__builtin_convertvector(even, SumRow) + __builtin_convertvector(odd, SumRow)) * unit;
 }
 
-/// The same for one column and any elements. Infinity and NaN propagate.
+/// Like add_products(), for one column and any elements. Infinity and NaN propagate.
 inline double sum_of_any(const TensorFactors& f, unsigned column, double c, std::int32_t c_exponent,
                          int places) {
   double plain = c;
@@ -107,7 +109,7 @@ inline double sum_of_any(const TensorFactors& f, unsigned column, double c, std:
   return sum * power_of_two(largest - places);
 }
 
-/// Whether a sum of zeros is -0.
+/// Whether a sum of only zeros is -0.
 inline bool is_negative_zero(const TensorFactors& f, unsigned column, double c) {
   bool negative = std::signbit(c);
   for (unsigned k = 0; k < f.depth; ++k)
@@ -115,9 +117,10 @@ inline bool is_negative_zero(const TensorFactors& f, unsigned column, double c) 
   return negative;
 }
 
-/// A sum truncated to fp32, as bits. Zero is +0.
+/// Truncates a sum to fp32 and returns its bits. Zero is +0.
 inline std::uint32_t sum_to_fp32(double sum) {
-  constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;  // bits that fp32 does not have
+  // Bits that fp64 has and fp32 lacks.
+  constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;
   constexpr double kMinNormal = 0x1p-126;
   if (sum != sum) return 0x7fffffff;
   if (std::fabs(sum) >= kMinNormal)
@@ -127,7 +130,7 @@ inline std::uint32_t sum_to_fp32(double sum) {
   return subnormal == 0 ? 0 : subnormal | (sum < 0 ? 0x80000000u : 0);
 }
 
-/// Truncates a row of sums to fp32. Returns false if a magnitude is below the normal numbers.
+/// Truncates a row of sums to fp32. Returns false if a sum is subnormal in fp32 or zero.
 GPUEXP_INLINED bool sums_to_fp32(const SumRow& sums, std::uint32_t* bits) {
   using Bits = std::int64_t __attribute__((vector_size(64)));
   using Floats = float __attribute__((vector_size(32)));
@@ -147,14 +150,14 @@ GPUEXP_INLINED bool sums_to_fp32(const SumRow& sums, std::uint32_t* bits) {
   return any_below == 0;
 }
 
-/// A sum of fp8 products as bits of fp32, truncated to 13 fraction places.
+/// Truncates a sum of fp8 products to 13 fraction places and returns its bits in fp32.
 inline std::uint32_t fp8_sum_to_fp32(double sum) {
   constexpr std::uint32_t kBelow = (1u << 10) - 1;
   const std::uint32_t bits = sum_to_fp32(sum);
   return std::isfinite(sum) ? bits & ~kBelow : bits;
 }
 
-/// A sum rounded to fp16, as bits. Zero is +0.
+/// Rounds a sum to fp16 and returns its bits. Zero is +0.
 inline std::uint32_t sum_to_fp16(double sum) {
   const std::uint32_t bits = round_to<kFp16>(sum);
   return bits == 0x8000 ? 0 : bits;

@@ -1,4 +1,4 @@
-// Footprint of a block: the bytes of global memory that it accesses and their order, by execution.
+// Footprint of a block: the bytes of global memory that it accesses, in order of access.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ struct ByteRange {
   std::uint64_t end = 0;
 };
 
-/// Bytes that one instruction accesses: disjoint ascending ranges for each phase of the block.
-/// Warps execute equal numbers of instructions in each phase.
+/// Bytes that one instruction accesses: disjoint ascending ranges for each phase of the block. Each
+/// warp executes the same number of instructions in each phase.
 struct PlaceFootprint {
   std::uint32_t place = 0;  ///< index in the program
   bool writes = false;
   std::vector<std::vector<ByteRange>> phases;
 };
 
-/// Executes all warps of the block or cluster, a few instructions of each in turn. Throws
+/// Executes all warps of the block or cluster, a few instructions of each warp in turn. Throws
 /// sim::Fault, and sim::Stopped if `stop` returns true.
 std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop);
 
-/// Addresses that a warp accesses at one instruction.
+/// Addresses at which one instruction of a warp accesses memory.
 struct PlaceAddresses {
   struct Hashes {
-    /// Hash of all sectors relative to the sector of `first`, in order. It excludes the offset
-    /// within a sector, which may depend on data.
+    /// Hash of all sectors relative to the sector of `first`, in order of access. The hash excludes
+    /// offsets within sectors, which may depend on data.
     std::uint64_t sectors = 0;
     std::uint64_t bytes = 0;  ///< hash of all addresses relative to `first`
 
@@ -41,15 +41,15 @@ struct PlaceAddresses {
   };
 
   std::uint64_t first = 0;  ///< address of the lowest lane at the first execution
-  /// Hashes after 1, 2, … executions, to compare loops that have different numbers of iterations.
+  /// Hashes after 1, 2, … executions, to compare loops with different numbers of iterations.
   std::vector<Hashes> after;
 
-  /// Hashes after the smaller of both numbers of executions.
+  /// Hashes after the number of executions that both instructions have.
   Hashes hashes(const PlaceAddresses& other) const;
 };
 
-/// Executes only the first warp of a block, without waiting for others. It may read incorrect
-/// values from them, on which addresses hardly depend.
+/// Executes only the first warp of a block, without waiting for other warps. It may load wrong
+/// values that other warps should have stored; addresses rarely depend on such values.
 class FirstWarps {
  public:
   explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {
@@ -57,8 +57,8 @@ class FirstWarps {
     launch_.is_alone = true;
   }
 
-  /// Addresses by index of the instruction, in the first block of a cluster. If `once` is set,
-  /// execution ends when the first instruction accesses memory a second time.
+  /// Addresses by instruction index, for the first block of a cluster. With `once`, execution ends
+  /// when the first memory instruction executes a second time.
   std::map<std::uint32_t, PlaceAddresses> addresses(const Extent& cluster, bool once) const;
 
  private:

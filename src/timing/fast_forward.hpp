@@ -1,6 +1,6 @@
-// Sampled simulation: once the warps of an SM repeat loop iterations in equal times, further
-// iterations are executed without being timed (detailed windows with functional fast-forwarding
-// between them: Wunderlich, Wenisch, Falsafi, Hoe, SMARTS, ISCA 2003).
+// Sampled simulation: if the warps of an SM repeat loop iterations in equal times, further
+// iterations are executed without being timed (functional fast-forwarding between detailed windows:
+// Wunderlich, Wenisch, Falsafi, Hoe, SMARTS, ISCA 2003).
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,37 @@
 
 namespace gpuexp {
 
-/// State of an SM after a number of warp instructions.
+/// State of an SM at the end of a window.
 struct SmProgress {
   std::uint64_t instructions = 0;
-  std::uint64_t blocks = 0;  ///< number of starts plus number of ends
+  std::uint64_t blocks = 0;  ///< number of block starts plus number of block ends
   double clock = 0;
-  double alone = 0;  ///< sum of ResidentWarp::alone
+  double alone = 0;  ///< sum of ResidentWarp::alone over the warps
   SmSums sums;
 };
 
-/// Compares windows of an SM's warp instructions.
+/// Compares consecutive windows, each a number of warp instructions of an SM.
 class SteadyState {
  public:
-  /// Launches are timed completely if their warps wait for mbarrier phases, for warpgroup products
-  /// or for other SMs.
+  /// If warps of the launch wait for mbarrier phases, warpgroup products or other SMs, no window
+  /// counts as steady, so the launch is timed completely.
   explicit SteadyState(const Schedule& schedule);
 
   /// Number of instructions at which the current window ends.
   std::uint64_t window_end() const { return end_; }
 
-  /// Ends the window. Returns true if the last two windows executed the same instructions at equal
-  /// rates, within 1 %, for two iterations of `warps` warps, and no block started or ended.
+  /// Ends the window. Returns true if the last two windows executed the same instructions at rates
+  /// that differ by at most 1 %, for two iterations of `warps` warps, and no block started or
+  /// ended.
   bool end_window(SmProgress now, std::size_t warps);
 
-  /// Progress at the start of the last two windows, and at their end.
+  /// Progress at the start and at the end of the last two windows.
   const SmProgress& begin() const { return marks_.front(); }
   const SmProgress& end() const { return marks_.back(); }
-  /// Whether warps executed each instruction of the program in them.
+  /// For each instruction of the program: whether warps executed it in the last two windows.
   std::vector<bool> places() const { return visited(begin(), end()); }
 
-  /// Starts a window that is not compared with earlier ones.
+  /// Starts a window that is not compared with earlier windows.
   void restart(SmProgress now);
 
  private:
@@ -54,18 +55,18 @@ class SteadyState {
   static constexpr std::uint64_t kShortest = 1 << 15;
   std::uint64_t length_ = kShortest;
   std::uint64_t end_;
-  std::deque<SmProgress> marks_;  ///< ends of windows, at most three
+  std::deque<SmProgress> marks_;  ///< progress at the last window ends, at most three
 };
 
 /// Result of execute_iterations().
 struct SkippedIterations {
-  std::uint64_t instructions = 0;  ///< sum over all warps
-  bool are_last = false;           ///< some warp did not return to its position
+  std::uint64_t instructions = 0;  ///< number of instructions, summed over all warps
+  bool are_last = false;           ///< whether some warp did not return to its position
 };
 
-/// Executes each warp until it returns to its position, after `least` of its instructions or more,
-/// which add `alone` cycles each to ResidentWarp::alone. Warps stop before they leave `places` of
-/// the program or before a lane exits. Throws sim::Fault.
+/// Executes each warp until it returns to its position, after at least `least` of its instructions.
+/// Each instruction adds `alone` cycles to ResidentWarp::alone. Warps stop before they execute an
+/// instruction that is not in `places`, and before a lane exits. Throws sim::Fault.
 SkippedIterations execute_iterations(const std::vector<std::unique_ptr<ResidentCluster>>& clusters,
                                      const Schedule& schedule, const std::vector<bool>& places,
                                      std::uint64_t least, double alone);

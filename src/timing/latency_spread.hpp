@@ -1,5 +1,5 @@
-// Distribution of the latencies of single lines. A warp waits for the last line that it requested,
-// and a block for its last warp.
+// Distribution of line latencies, because a warp waits for the slowest of its lines and a block for
+// its slowest warp.
 #pragma once
 
 #include <array>
@@ -8,14 +8,15 @@
 
 namespace gpuexp {
 
-/// Latency of a line relative to the mean of all lines, by the share of lines that take no longer.
+/// Quantiles of a line's latency, divided by the mean of all lines. `ratios` are the values at
+/// kShares.
 struct LatencySpread {
   static constexpr std::size_t kKnots = 13;
   static constexpr std::array<double, kKnots> kShares{0,   0.01, 0.05, 0.1,  0.25,  0.5, 0.75,
                                                       0.9, 0.95, 0.98, 0.99, 0.999, 1};
   std::array<double, kKnots> ratios{};
 
-  /// Ratio at a share from 0 to 1; linear between the knots.
+  /// Quantile at a share from 0 to 1, interpolated linearly between the knots.
   double at(double share) const {
     std::size_t i = 1;
     while (i + 1 < kKnots && kShares[i] < share)
@@ -34,10 +35,10 @@ inline constexpr LatencySpread kL2Spread{
 inline constexpr LatencySpread kDramSpread{
     {0.717, 0.740, 0.760, 0.773, 0.809, 1.002, 1.073, 1.240, 1.441, 1.602, 1.676, 1.781, 2.000}};
 
-/// Uniformly distributed shares from 0 to 1; the same in every run.
+/// Uniformly distributed pseudorandom numbers from 0 to 1. Equal seeds give equal sequences.
 class ShareDraw {
  public:
-  /// Maximum count for peek() and pass().
+  /// Maximum `count` of peek() and pass().
   static constexpr std::size_t kMaxSkipped = 64;
 
   explicit ShareDraw(std::uint64_t first = 1) : state_(first) {}
@@ -51,7 +52,7 @@ class ShareDraw {
   void pass(std::size_t count) { state_ = kSteps[count].from(state_); }
 
  private:
-  /// Step of a linear congruential generator. Several steps combine into one with other factors.
+  /// Step of a linear congruential generator. A sequence of steps is one step with other factors.
   struct Step {
     std::uint64_t factor = 1;
     std::uint64_t more = 0;
@@ -72,12 +73,13 @@ class ShareDraw {
 inline constexpr std::array<ShareDraw::Step, ShareDraw::kMaxSkipped + 1> ShareDraw::kSteps =
     ShareDraw::steps();
 
-/// Shares of lines in L2. Lines of one slice have equal latency: an H200 stores lines 0, 1, 4 and 5
-/// of each aligned KiB in one slice of L2, and the other four in another. The distances of the two
-/// slices from the SM are unrelated (docs/studies/shared_memory/latency_of_neighbours.csv).
+/// Latency shares of lines in L2. Lines in one slice have equal latency. An H200 stores lines 0, 1,
+/// 4 and 5 of each aligned KiB in one slice of L2, and the other four lines in another slice. The
+/// distances of the two slices from the SM are unrelated
+/// (docs/studies/shared_memory/latency_of_neighbours.csv).
 class SliceShares {
  public:
-  /// The share of the sector's line; `drawn` if no recent line was in the same slice.
+  /// The share of the sector's line; `drawn` if none of the last 32 slices is the line's slice.
   double of(std::uint64_t sector, double drawn) {
     constexpr std::uint64_t kSectorsPerKib = 32;
     constexpr std::uint64_t kSectorsPerPair = 8;

@@ -14,13 +14,14 @@ namespace {
 constexpr std::uint64_t kSectorSize = 32;
 constexpr std::uint64_t kSectorsPerLine = 4;
 
-/// Maximum cycles that a request outside the schedulers' queues may wait for the data stage. With
-/// this figure and the queues' length (timing/warp_choice.cpp), warps of the matmul family stall on
-/// a full queue, on shared memory and at barriers in the proportions that an H200 counts.
+/// Maximum number of cycles that a request outside the schedulers' queues waits for the data stage.
+/// With this value and the queues' length (timing/warp_choice.cpp), warps of the matmul family
+/// stall on full queues, shared memory and barriers in the proportions that an H200 counts.
 constexpr double kMaxBacklog = 40;
 
-// Whether the sector belongs to the `share` of all that come from device memory, in pairs. Only the
-// low bits of its number decide, because the start of buffers differs from run to run.
+// Whether the sector is among the `share` of sectors that come from device memory; decided per pair
+// of sectors. The hash uses only the low bits of the sector number, because buffer addresses differ
+// between runs.
 bool is_of_share(std::uint64_t sector, double share) {
   constexpr std::uint64_t kWithinBuffer = (1u << 16) - 1;
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
@@ -30,8 +31,8 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 }  // namespace
 
-// L1 has evicted a line of local memory: it wrote the line to L2 (PTX ISA, ld.lu: "to avoid
-// needless write-backs") and now reads it from there.
+// L1 has evicted a line of local memory and written it to L2 (PTX ISA, ld.lu: "to avoid needless
+// write-backs"), and now reads the line from L2.
 double MemoryPath::fetch_local(double when, double share) {
   l2_reads_ += 1;
   l2_writes_ += 1;
@@ -42,12 +43,13 @@ double MemoryPath::fetch_local(double when, double share) {
   return std::max(written, requested_at) + latency;
 }
 
-// Arrival of a sector requested at `when`; `share` of all lines have at most its latency.
+// Returns the arrival of a sector requested at `when`. `share` is the share of lines whose latency
+// is at most this sector's latency.
 double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool changes) {
   if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
   const double requested_at = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
-  // L2 holds sectors that the block has requested before.
+  // Assume that L2 still holds sectors that the block has requested before.
   const bool is_from_dram =
       requested_.is_first(block_, sector, changes) &&
       is_of_share(sector, changes ? behind_.dram_write_share : behind_.dram_read_share);
@@ -64,7 +66,7 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
   return std::max(read, filled) + latency;
 }
 
-// An access touches at most as many lines as sectors.
+// ShareDraw can skip the draws of all lines of an access: it has at most one line per sector.
 static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMaxSkipped);
 
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing) {
@@ -79,12 +81,12 @@ double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing
       wavefront = tags.wavefront_of(touch.sectors[i] / kSectorsPerLine);
     if (missing >> i & 1) wavefronts_with_misses |= std::uint64_t{1} << wavefront;
   }
-  // Wavefronts in proportion to the sectors.
+  // Wavefronts of `sectors` sectors, in proportion to their number.
   const auto share = [&](unsigned wavefronts, std::size_t sectors) {
     return (wavefronts * sectors + touch.count - 1) / touch.count;
   };
   const auto lookups = static_cast<std::size_t>(std::popcount(wavefronts_with_misses));
-  // If lanes are processed in several passes, each pass looks up its lines.
+  // If lanes are processed in several passes, each pass looks up the lines of its lanes.
   const bool has_passes =
       touch.missed_wavefronts > std::max(touch.bank_wavefronts, touch.tag_wavefronts);
   const std::size_t by_passes = has_passes ? share(touch.missed_wavefronts, missed) : 0;
@@ -92,12 +94,12 @@ double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing
                              std::max({share(touch.bank_wavefronts, missed), by_passes, lookups}));
 }
 
-// Looks up the sectors in L1 at `when`, and requests those that it lacks.
+// Looks up the sectors in L1, and requests missing sectors at `when`.
 MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::GlobalTouch& touch,
                                           const FetchOptions& options) {
   Fetched fetched;
   max_latency_ = parameters_.l1_latency;
-  // Each line has its own share, though most are not used.
+  // Each line draws a latency share, although hits do not use theirs.
   std::size_t lines = 0;
   std::size_t hits = 0;
   SectorCache::Line* line = nullptr;
@@ -113,7 +115,8 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
     } else {
       arrives = fetch(when, sector, draw_.peek(lines), options.changes);
       if (!options.passes_l1) line = l1_.put(sector, arrives);
-      // Like a hit, it passes the data stage one L1 latency earlier.
+      // The sector passes the data stage one L1 latency before it arrives at the warp, as on a hit.
+      // A store whose wavefront reaches the data stage in that cycle may have to repeat it.
       const double repeats = !options.passes_l1 ? parameters_.repeats.line
                              : options.copies   ? parameters_.repeats.copy
                                                 : 0;
@@ -128,7 +131,7 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
   return fetched;
 }
 
-// Performs the reserved uses of the data stage up to `now`.
+// Executes the reserved uses of the data stage up to `now`.
 void MemoryPath::catch_up(double now) {
   while (!later_.empty() && later_.top().when <= now) {
     const Later next = later_.top();
@@ -138,7 +141,7 @@ void MemoryPath::catch_up(double now) {
   }
 }
 
-// In pieces, so that other requests can use the stage in between.
+// Reserves short pieces, so that other requests can use the stage in between.
 void MemoryPath::reserve_data_stage(double when, double end, double wavefronts) {
   constexpr double kPiece = 8;
   const double step = (end - when) * kPiece / wavefronts;
@@ -170,7 +173,8 @@ Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const Fetc
 }
 
 Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l1) {
-  // An H200 counts twice the tag wavefronts of other loads (l1tex__t_output_wavefronts).
+  // An H200 counts two tag wavefronts for each one of an ordinary load
+  // (l1tex__t_output_wavefronts).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
   const double there = fetch_all(now, looked_up - 1, touch, {passes_l1, false, true}).there;
   return {std::max(now + 1, looked_up - kMaxBacklog),
@@ -196,8 +200,9 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   double done = read;
   bool line_is_present = false;
   for (std::size_t i = 0; i < touch.count; ++i) {
-    // Stores write through to L2, except to local memory, and stay in L1. A hit needs the line, not
-    // the sector: if two warps write the halves of a line, an H200 counts the second as a hit.
+    // Stores stay in L1 and, except to local memory, are written through to L2. A store hits if L1
+    // holds the line, even without the sector: if two warps write the halves of a line, an H200
+    // counts the second store as a hit.
     lookups_.all += 1;
     if (i == 0 || !SectorCache::share_line(touch.sectors[i], touch.sectors[i - 1]))
       line_is_present = l1_.has_line(touch.sectors[i]);
@@ -210,7 +215,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   return {read, done, now + 1};
 }
 
-// The copy engine requests one line after another, and writes each as it arrives.
+// The copy engine requests the lines one after another, and writes each line when it arrives.
 CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t bytes) {
   catch_up(now);
   const AsyncParameters& async = parameters_.async;
@@ -249,7 +254,7 @@ CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t b
   const double begun = std::max(now, engine_.free_at());
   CopyTime time;
   double given = 0;
-  // The engine waits if L2 accepts sectors more slowly than it sends them.
+  // The engine waits if L2 accepts sectors more slowly than the engine sends them.
   for (std::uint64_t sector = first; sector < end; ++sector) {
     time.read = engine_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
     if (parameters_.repeats.read > 0)
@@ -278,7 +283,7 @@ Served MemoryPath::shared(double now, double wavefronts, SharedUse use, double s
   const double clocks = wavefronts * parameters_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
   if (use == SharedUse::load) repeats_.loads += share * load_repeats_.sum(served - clocks, clocks);
-  // A store reaches the data stage half of a load's latency after its issue.
+  // A store reaches the data stage half a load's latency after its issue.
   if (use == SharedUse::store)
     repeats_.stores +=
         share * store_repeats_.sum(served - clocks + parameters_.shared_latency / 2, clocks);
@@ -297,7 +302,7 @@ double MemoryPath::write_copied(double now, double wavefronts) {
 void MemoryPath::add_to(SmBusy& busy) const {
   const bool shared_dominates = 2 * shared_clocks_ > data_.busy() && data_.busy() > tags_.busy();
   busy[shared_dominates ? SmPart::shared : SmPart::l1] += std::max(data_.busy(), tags_.busy());
-  // Reads and writes are served concurrently.
+  // L2 serves reads and writes concurrently.
   busy[SmPart::l2] += std::max(l2_read_.busy(), l2_write_.busy());
   busy[SmPart::dram] += dram_.busy();
 }

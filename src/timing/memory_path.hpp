@@ -1,5 +1,5 @@
 // Time of one SM's loads and stores in L1's tags, in the data stage that L1 shares with shared
-// memory, and in this SM's share of L2 and device memory.
+// memory, and in the SM's share of L2 and device memory.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,18 @@
 
 namespace gpuexp {
 
-/// Serves one request at a time, in order of arrival.
+/// A unit that serves one request at a time, in order of arrival.
 class Server {
  public:
-  /// Returns when a request that arrives at `when` and takes `clocks` cycles has been served.
+  /// Returns the end of a request that arrives at `when` and occupies the server for `clocks`
+  /// cycles.
   double serve(double when, double clocks) {
     free_at_ = (when > free_at_ ? when : free_at_) + clocks;
     busy_ += clocks;
     return free_at_;
   }
   double free_at() const { return free_at_; }
-  /// Number of cycles in which it served.
+  /// Number of cycles in which the server was busy.
   double busy() const { return busy_; }
 
  private:
@@ -36,20 +37,20 @@ class Server {
 
 /// Times of a request, in cycles.
 struct Served {
-  double taken = 0;  ///< it has left the queue, and its operands have been read
-  double done = 0;   ///< its results are available
-  double alone = 0;  ///< its results would be available if no other request preceded it
+  double taken = 0;  ///< the request has left the queue, and its operands have been read
+  double done = 0;   ///< the request's results are available
+  double alone = 0;  ///< the results would be available if no other request preceded this one
 };
 
-/// Sector numbers of local memory start here, above all sectors of global memory.
+/// First sector number of local memory, above all sectors of global memory.
 inline constexpr std::uint64_t kLocalSectors = std::uint64_t{1} << 58;
 
-/// Sectors that loads and stores looked up in L1's tags.
+/// Numbers of sectors that loads and stores looked up in L1's tags.
 struct SectorLookups {
   double all = 0;
-  double hits = 0;  ///< present or in flight
+  double hits = 0;  ///< sectors present or in flight
   /// L1 data-stage wavefronts beyond sim::GlobalCounts::missed_wavefronts; negative if loads hit
-  /// lines that need fewer.
+  /// lines and need fewer wavefronts.
   double extra_wavefronts = 0;
 
   SectorLookups& operator+=(const SectorLookups& more) {
@@ -61,13 +62,13 @@ struct SectorLookups {
 };
 
 /// L1 data-stage wavefronts of a load from global memory. Bit i of `missing` is set if L1 lacks the
-/// i-th sector of the touch. Sectors that hit take the wavefronts that their banks require. Sectors
-/// that miss also take one for each L1 tag-stage wavefront with such a line
+/// touch's i-th sector. Sectors that hit take the wavefronts that their banks require. Sectors that
+/// miss also take one wavefront for each tag-stage wavefront with a line that misses
 /// (docs/studies/caches/l1_hits.csv).
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing);
 
-/// Expected number of repeated wavefronts of shared memory: L1 writes a sector in the same cycle
-/// (device/unified_memory.hpp).
+/// Expected number of shared memory wavefronts that are repeated because L1 writes a sector in the
+/// same cycle (device/unified_memory.hpp).
 struct SharedRepeats {
   double loads = 0;
   double stores = 0;
@@ -79,16 +80,15 @@ struct SharedRepeats {
   }
 };
 
-/// Type of shared memory access.
 enum class SharedUse { load, store, other };
 
 /// Sectors that each block has requested or written.
 class BlockSectors {
  public:
-  /// Forgets a sector after `kept` others.
+  /// A sector is forgotten after `kept` later accesses.
   explicit BlockSectors(double kept) : kept_(kept) {}
 
-  /// Whether the block requests, or writes, the sector for the first time.
+  /// Records an access. Returns whether it is the block's first request (or write) of the sector.
   bool is_first(std::uint64_t block, std::uint64_t sector, bool writes) {
     constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
     Last& last = last_of(((2 * sector + writes) ^ block * kMultiplier) * kMultiplier);
@@ -102,8 +102,8 @@ class BlockSectors {
     double count = 0;  ///< count_ at the last access; 0: the entry is free
   };
 
-  // Open addressing, because std::unordered_map allocates for each sector. The multiplication is a
-  // bijection that mixes the high bits well.
+  // A table with open addressing, because std::unordered_map allocates for each sector. The
+  // multiplication is a bijection that mixes the high bits well.
   Last& last_of(std::uint64_t key) {
     if (2 * used_ >= places_.size()) grow();
     Last& last = place_of(key);
@@ -136,16 +136,16 @@ class BlockSectors {
   std::vector<Last> places_ = std::vector<Last>(std::size_t{1} << kFirstBits);
 };
 
-/// Times of a range that the copy engine copies, such as a row of a tensor copy's box.
+/// Times of a range that the copy engine copies, such as one row of a tensor copy's box.
 struct CopyTime {
-  double read = 0;   ///< its bytes have been read from shared memory
-  double there = 0;  ///< its bytes have arrived
-  double alone = 0;  ///< its bytes would have arrived if no other request preceded it
+  double read = 0;   ///< all bytes have been read from shared memory
+  double there = 0;  ///< all bytes have arrived
+  double alone = 0;  ///< all bytes would have arrived if no other request preceded this one
 };
 
 class MemoryPath {
  public:
-  /// The SMs of a cluster share `requested`; `draws` is the seed for latencies.
+  /// The SMs of a cluster share `requested`. `draws` is the seed of the latencies.
   MemoryPath(const SmParameters& parameters, BlockSectors& requested, std::uint64_t draws = 1)
       : parameters_(parameters),
         l1_(parameters.l1_bytes),
@@ -153,44 +153,46 @@ class MemoryPath {
         requested_(requested),
         draw_(draws) {}
 
-  /// Sets the block whose accesses follow.
+  /// Sets the number of the block that makes the following accesses.
   void set_block(std::uint64_t number) { block_ = number; }
 
-  /// Loads from global or local memory at `now`. If it bypasses L1, L1 keeps no sector of it.
+  /// Loads from global or local memory at `now`. With `passes_l1`, L1 does not keep the sectors.
   Served load(double now, const sim::GlobalTouch& touch, bool passes_l1);
   /// Atomic operations on global memory, which L2 executes.
   Served atomic(double now, const sim::GlobalTouch& touch);
-  /// Reads the source of cp.async. Only the write to shared memory (write_copied) uses the data
-  /// stage, because no registers are written.
+  /// Reads the source of cp.async. Because cp.async writes no registers, it uses the data stage
+  /// only to write shared memory: write_copied().
   Served copy(double now, const sim::GlobalTouch& touch, bool passes_l1);
   Served store(double now, const sim::GlobalTouch& touch);
-  /// Accesses shared memory, or uses its data stage in the same way. `share` is the share of the
-  /// banks that each wavefront uses.
+  /// Accesses shared memory, or uses the data stage as shared memory accesses do. `share` is the
+  /// share of the banks that each wavefront uses.
   Served shared(double now, double wavefronts, SharedUse use = SharedUse::other, double share = 1);
-  /// Writes what cp.async copied in `wavefronts` wavefronts, and returns the end of the write.
+  /// Writes `wavefronts` wavefronts copied by cp.async to shared memory, and returns the end of the
+  /// write.
   double write_copied(double now, double wavefronts);
 
-  /// Copies a row from global memory that is requested at `now`; it bypasses L1.
+  /// Copies a row from global memory past L1; the row is requested at `now`.
   CopyTime copy_in(double now, std::uint64_t address, std::uint64_t bytes);
   /// Copies a row to global memory.
   CopyTime copy_out(double now, std::uint64_t address, std::uint64_t bytes, double sector_clocks);
-  /// Accesses another block's shared memory, on the SM of `other`; 128 bytes take `line_clocks`.
+  /// Accesses another block's shared memory, on the SM of `other`. 128 bytes take `line_clocks`
+  /// cycles.
   Served reach(double now, double bytes, double line_clocks, MemoryPath& other);
-  /// Reserves the data stage for `wavefronts` wavefronts, evenly from `when` to `end`.
+  /// Reserves the data stage for `wavefronts` wavefronts, spread evenly from `when` to `end`.
   void reserve_data_stage(double when, double end, double wavefronts);
   void drop_l1() { l1_.drop_all(); }
   void fill_l1_with_others() { l1_.fill_with_others(); }
   /// Call after the last request.
   void finish() { catch_up(SectorCache::kAbsent); }
 
-  /// Adds the cycles in which each part was busy.
+  /// Adds the number of cycles in which each unit was busy.
   void add_to(SmBusy& busy) const;
   /// Returns when the last request has been served.
   double last() const;
-  /// Lookups since the previous call.
+  /// Returns the lookups since the previous call.
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
   const SharedRepeats& repeats() const { return repeats_; }
-  /// Number of sectors that the SM has requested from L2, and has sent to it.
+  /// Numbers of sectors that the SM has requested from L2 and written to L2.
   double l2_reads() const { return l2_reads_; }
   double l2_writes() const { return l2_writes_; }
 
@@ -205,17 +207,17 @@ class MemoryPath {
   void catch_up(double now);
   struct FetchOptions {
     bool passes_l1 = false;
-    /// Atomic operation: a sector that is written back to DRAM is read from there first.
+    /// Atomic operation: if the sector comes from DRAM, it is also written back there.
     bool changes = false;
     bool copies = false;  ///< copies to shared memory
   };
   double fetch(double when, std::uint64_t sector, double share, bool changes = false);
   double fetch_local(double when, double share);
   double store_to_l2(double when, std::uint64_t sector);
-  /// Result of an L1 lookup at `now`; `there` is the arrival of the last sector.
+  /// Result of an L1 lookup; `there` is the arrival time of the last sector.
   struct Fetched {
     double there = 0;
-    std::uint64_t missing = 0;  ///< bit i: the i-th sector of the touch has not arrived
+    std::uint64_t missing = 0;  ///< bit i: the touch's i-th sector has not arrived
   };
   Fetched fetch_all(double now, double when, const sim::GlobalTouch& touch,
                     const FetchOptions& options);
@@ -232,8 +234,8 @@ class MemoryPath {
   const BehindL1& behind_;
   BlockSectors& requested_;
   std::uint64_t block_ = 0;
-  double max_latency_ = 0;    ///< largest latency beyond L1 of the current access
-  double shared_clocks_ = 0;  ///< cycles of the data stage for shared memory
+  double max_latency_ = 0;    ///< largest latency of a sector of the current access, in cycles
+  double shared_clocks_ = 0;  ///< cycles in which shared memory accesses used the data stage
   ShareDraw draw_;
   SliceShares slices_;
   std::priority_queue<Later> later_;

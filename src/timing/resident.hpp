@@ -24,8 +24,8 @@ inline constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
 inline constexpr unsigned kScoreboards = 6;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Pending results of earlier instructions. A vector of few elements, because a deque would
-/// allocate memory for each warp that never waits.
+/// Pending results of earlier instructions. A vector, because a deque would allocate memory for
+/// each warp that never waits.
 struct Scoreboard {
   std::vector<Release> releases;  ///< in the order of set()
   WarpState wait = WarpState::short_scoreboard;
@@ -39,7 +39,7 @@ struct Scoreboard {
                                    [&](const Release& r) { return r.when > now; });
     releases.erase(releases.begin(), left);
   }
-  /// When at most `left` results are pending.
+  /// The time at which at most `left` results are pending.
   Release when_left(std::size_t left) const {
     Release last;
     for (std::size_t i = 0; i + left < releases.size(); ++i) {
@@ -53,16 +53,16 @@ struct Scoreboard {
 struct ResidentBlock;
 struct ResidentWarp;
 
-/// Data of one warp from which its scheduler chooses the next.
+/// The data of one warp by which its scheduler chooses the next warp.
 struct Turn {
-  double& ready_at;     ///< when the dependencies of its next instruction are satisfied
-  double& waits_since;  ///< its precedence among warps that could not issue when ready
-  std::uint64_t& to;    ///< IssuedTo: pipe of its next instruction
+  double& ready_at;     ///< when the dependencies of the warp's next instruction are satisfied
+  double& waits_since;  ///< the warp's precedence among warps that could not issue when ready
+  std::uint64_t& to;    ///< IssuedTo: pipe of the warp's next instruction
 };
 
-/// The same data for all warps of a scheduler, in arrays for vector code.
+/// The Turn data of all warps of a scheduler, in arrays for vector code.
 struct IssueCandidates {
-  std::vector<ResidentWarp*> warps;  ///< those of older blocks first
+  std::vector<ResidentWarp*> warps;  ///< warps of older blocks first
   std::vector<double> ready_at;
   std::vector<double> waits_since;
   std::vector<std::uint64_t> to;
@@ -78,23 +78,26 @@ struct ResidentWarp {
   std::size_t place = 0;                   ///< slot on the SM, unique among resident warps
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the warp is not in a complete warpgroup
   double free_from = 0;                    ///< end of its last instruction's stall
-  IssueCandidates* turns = nullptr;        ///< those of its scheduler
-  std::size_t candidate_index = 0;         ///< its index in `turns`
+  IssueCandidates* turns = nullptr;        ///< candidates of its scheduler
+  std::size_t candidate_index = 0;         ///< index of the warp in `turns`
   double waits_from = 0;                   ///< the cycle after its last instruction
-  double resumed_at = 0;                   ///< when its last awaited result or barrier completed
+  double resumed_at = 0;                   ///< when its last awaited result or barrier was complete
   std::uint32_t next = 0;
-  WarpState waits_in = WarpState::wait;  ///< stall reason from free_from until it is ready
+  WarpState waits_in = WarpState::wait;  ///< stall reason from free_from until the warp is ready
   bool at_barrier = false;
-  /// It issued a check of phases that have not ended, which is executed when they have.
+  /// Whether the warp has issued a check of mbarrier phases that have not ended. The check is
+  /// executed when they have ended.
   bool awaits_phase = false;
-  Release phase_ended;           ///< end of the phases that it checks
-  bool awaits_products = false;  ///< it waits for products that other warps have not started
+  Release phase_ended;  ///< end of the phases that the warp checks
+  /// Whether the warp waits for products that other warps have not started.
+  bool awaits_products = false;
   std::array<Scoreboard, kScoreboards> scoreboards;
-  Release copies;                  ///< completion of its cp.async copies
-  Release moves;                   ///< completion of its bulk copies' reads from shared memory
-  std::size_t products = 0;        ///< wgmma products that it has started
-  std::size_t product_groups = 0;  ///< groups of products that it has committed
-  double alone = 0;                ///< cycles of its instructions, if it had the SM to itself
+  Release copies;  ///< completion of the warp's cp.async copies
+  Release moves;   ///< when the warp's bulk copies have read all their bytes from shared memory
+  std::size_t products = 0;        ///< number of wgmma products that the warp has started
+  std::size_t product_groups = 0;  ///< number of groups of products that the warp has committed
+  /// Cycles that the warp's instructions would take without other warps on the SM.
+  double alone = 0;
 
   Turn turn() const { return (*turns)[candidate_index]; }
 };
@@ -122,12 +125,13 @@ struct Gap {
 struct Scheduler {
   IssueCandidates turns;
   double free_at = 0;
-  ResidentWarp* last = nullptr;  ///< the preferred warp
+  ResidentWarp* last = nullptr;  ///< warp that issued last, which the scheduler prefers
   Choice choice;
-  bool is_changed = true;  ///< a warp has changed since `choice` was made
+  bool is_changed = true;  ///< whether a warp has changed since `choice` was made
   std::array<double, kIssuedTo> pipe_free{};
-  ShortQueue<double> queue;  ///< when each entry of the memory units' queue is freed
-  /// The last cycles without an issue, in which warps that were ready waited for their pipe.
+  ShortQueue<double> queue;  ///< times at which the entries of the memory units' queue are freed
+  /// The last cycles in which the scheduler issued nothing because ready warps waited for their
+  /// pipes.
   ShortQueue<Gap> gaps;
 
   void add(ResidentWarp& warp) {
@@ -161,7 +165,7 @@ struct Scheduler {
   }
 };
 
-/// The SM of a block, or one of the SMs of a cluster.
+/// The SM of a block, or one SM of a cluster.
 struct Sm {
   Sm(const SmParameters& parameters, BlockSectors& requested, std::uint64_t draws)
       : memory(parameters, requested, draws) {}
@@ -180,18 +184,19 @@ struct ResidentBlock {
   ResidentCluster* cluster = nullptr;
   std::vector<std::unique_ptr<ResidentWarp>> warps;
   std::vector<WarpgroupProducts> products;  ///< by warpgroup
-  bool has_requested = false;               ///< data from L2 since its last barrier
+  /// Whether the block has requested data from L2 since its last barrier.
+  bool has_requested = false;
 };
 
-/// A launch without clusters has clusters of one block.
+/// In a launch without clusters, each block is a cluster of one block.
 struct ResidentCluster {
   std::unique_ptr<sim::Cluster> cluster;
   std::vector<std::unique_ptr<ResidentBlock>> blocks;  ///< by rank
   std::size_t place = 0;                               ///< slot, unique among resident clusters
-  std::uint64_t number = 0;                            ///< among the executed clusters, from 1
-  std::uint64_t instructions = 0;                      ///< executed by its warps
+  std::uint64_t number = 0;        ///< number among the executed clusters, from 1
+  std::uint64_t instructions = 0;  ///< number of instructions that its warps have executed
   double start = 0;
-  std::size_t left = 0;  ///< warps that have not exited
+  std::size_t left = 0;  ///< number of warps that have not exited
   std::uint32_t barriers_ended = 0;
   double barrier_at = 0;  ///< when its last barrier released the warps
 };

@@ -12,8 +12,8 @@
 
 namespace gpuexp {
 
-/// Pipes of a quarter of an SM. Half of the FMA lanes are heavy: only they multiply integers.
-/// Products of wgmma use all four tensor cores.
+/// Pipes of one SM quarter. Half of the FMA lanes are heavy: only they multiply integers. Products
+/// of wgmma use the tensor cores of all four quarters.
 enum class IssuedTo : std::uint8_t {
   none,
   fma,
@@ -30,21 +30,21 @@ inline constexpr std::size_t kIssuedTo = 9;
 struct TimedOp {
   enum class Kind : std::uint8_t {
     plain,
-    global,          ///< global and local memory
-    shared,          ///< shared memory, and exchanges between lanes
+    global,          ///< accesses global or local memory
+    shared,          ///< accesses shared memory, or exchanges values between lanes
     commit,          ///< LDGDEPBAR: releases its scoreboard when earlier copies have arrived
     depends,         ///< DEPBAR: waits until at most `left` results of a scoreboard are pending
-    mbarrier,        ///< SYNCS, ARRIVES: initializes an mbarrier, or arrives there
+    mbarrier,        ///< SYNCS, ARRIVES: initializes an mbarrier or arrives at one
     phase_check,     ///< SYNCS.PHASECHK: tests whether a phase has ended
-    bulk,            ///< bulk copy: arrives at an mbarrier, or is committed
+    bulk,            ///< bulk copy, which arrives at an mbarrier or is committed
     bulk_commit,     ///< UTMACMDFLUSH: commits copies from shared memory
     async_store,     ///< STAS, REDAS: arrives at an mbarrier of a block of the cluster
-    product,         ///< wgmma, by all four warps of a warpgroup
+    product,         ///< wgmma, executed by all four warps of a warpgroup
     products_order,  ///< WARPGROUP.ARRIVE: waits until earlier products release registers
     products_wait,   ///< WARPGROUP.DEPBAR: waits until at most `left` groups are pending
     cluster_wait,    ///< UCGABAR_WAIT
-    fence,           ///< MEMBAR beyond the block: waits until earlier stores are visible
-    drop_l1,         ///< CCTL.IVALL
+    fence,    ///< MEMBAR with a scope beyond the block: waits until earlier stores are visible
+    drop_l1,  ///< CCTL.IVALL
   };
   /// Direction of a bulk copy.
   enum class Moves : std::uint8_t { to_shared, to_global, reduces, within_cluster };
@@ -52,15 +52,16 @@ struct TimedOp {
   Control control;
   Kind kind = Kind::plain;
   IssuedTo to = IssuedTo::none;
-  /// Stall reason of instructions that wait for its result.
+  /// Stall reason of instructions that wait for this instruction's result.
   WarpState result_wait = WarpState::short_scoreboard;
-  /// Cycles for which it occupies the pipe; for warpgroup products, all four tensor cores.
+  /// Cycles for which the instruction occupies its pipe; for wgmma, all four tensor cores.
   double pipe_clocks = 0;
-  double latency = 0;            ///< cycles until its scoreboard is released, unless memory decides
-  double operand_clocks = 0;     ///< additional cycles to read its operands
-  bool passes_l1 = false;        ///< L1 keeps nothing that it reads
+  /// Cycles until the scoreboard is released; unused if memory determines the time.
+  double latency = 0;
+  double operand_clocks = 0;     ///< additional cycles to read the operands
+  bool passes_l1 = false;        ///< L1 does not keep the data that the instruction reads
   bool copies = false;           ///< cp.async
-  bool may_end_barrier = false;  ///< may complete a barrier without waiting there
+  bool may_end_barrier = false;  ///< may complete a barrier without waiting at it
   bool exits = false;            ///< EXIT
   bool suspends = false;         ///< try_wait: the warp sleeps until the phase has ended
   bool commits = false;          ///< the product is the last of its group
@@ -68,7 +69,7 @@ struct TimedOp {
   bool awaits_copies = false;    ///< arrives when the warp's cp.async copies have completed
   Moves moves = Moves::to_shared;
   bool a_in_registers = false;    ///< operand A of a warpgroup product is in registers
-  double operand_wavefronts = 0;  ///< wavefronts of shared memory for its operands
+  double operand_wavefronts = 0;  ///< shared memory wavefronts that read the operands
   std::uint8_t scoreboard = 0;    ///< operand of DEPBAR
   std::uint8_t left = 0;          ///< operand of DEPBAR and WARPGROUP.DEPBAR
 };

@@ -1,4 +1,4 @@
-// Sectors that L1 holds or is loading.
+// Model of L1: the sectors that L1 holds or is loading.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class SectorCache {
 
   void drop_all() { sets_.assign(sets_.size(), {}); }
 
-  /// Whether it holds the sector's line, with any of its sectors.
+  /// Whether L1 holds the sector's line, with at least one sector.
   bool has_line(std::uint64_t sector) {
     if (sets_.empty()) return false;
     const std::uint64_t number = sector / kSectors;
@@ -63,7 +63,7 @@ class SectorCache {
 
   static bool share_line(std::uint64_t a, std::uint64_t b) { return a / kSectors == b / kSectors; }
 
-  /// Adds a sector that arrives at `when`. Returns as find() does.
+  /// Adds a sector that arrives at `when`. Returns the sector's line, as find() does.
   Line* put(std::uint64_t sector, double when) {
     if (sets_.empty()) return nullptr;
     if (!has_line(sector)) {
@@ -81,14 +81,16 @@ class SectorCache {
  private:
   static constexpr std::int64_t kLineBytes = 128;
   static constexpr std::size_t kWays = 16;
-  static constexpr std::uint64_t kSafeUses = 128;  // a line is kept for this number of line uses
+  // A line is kept for this number of later line uses.
+  static constexpr std::uint64_t kSafeUses = 128;
   static constexpr std::size_t kKnown = 1024;
 
   struct Set {
     Set() { numbers.fill(~std::uint64_t{0}); }
 
     std::array<std::uint64_t, kWays> numbers;  ///< line numbers
-    std::array<std::uint64_t, kWays> used{};   ///< last use, in uses of lines; 0: free way
+    /// Time of the last use, counted in line uses; 0: free way.
+    std::array<std::uint64_t, kWays> used{};
     std::array<Line, kWays> there{};
   };
   struct Place {
@@ -96,13 +98,13 @@ class SectorCache {
     std::size_t way = 0;
   };
 
-  // Consecutive accesses to a line are one use.
+  // Consecutive accesses to one line count as one use.
   void use_last() {
     std::uint64_t& used = last_.set->used[last_.way];
     if (used != uses_) used = ++uses_;
   }
 
-  // A free way, else a random one that may be evicted, else the least recently used.
+  // Returns a free way, else a random way that may be evicted, else the least recently used way.
   std::size_t way_for_new(const Set& set) {
     std::array<std::size_t, kWays> candidates;
     std::size_t count = 0;
@@ -116,9 +118,10 @@ class SectorCache {
     return static_cast<std::size_t>(oldest - set.used.begin());
   }
 
-  // Folds the line number, so that rows whose pitch is a power of two do not share sets. Buffers
-  // start at other multiples of 8 GiB in each run (simulated/host_memory), so higher bits are
-  // ignored. The number of the 2 MiB region is added, so that regions do not share sets.
+  // Hashes the line number, so that rows whose pitch is a power of two do not share sets. Ignores
+  // bits above 8 GiB, because buffers start at different multiples of 8 GiB in each run
+  // (simulated/host_memory). Adds the number of the 2 MiB region, so that regions do not share
+  // sets.
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
     constexpr std::uint64_t kLinesOf8GiB = 1 << 26;
@@ -129,18 +132,18 @@ class SectorCache {
     return sets_[folded - div_by_sets(folded) * sets_.size()];
   }
 
-  // Division by the number of sets, for n below 2^15 (Granlund and Montgomery, Division by
-  // Invariant Integers using Multiplication, PLDI 1994).
+  // Divides n below 2^15 by the number of sets (Granlund and Montgomery, Division by Invariant
+  // Integers using Multiplication, PLDI 1994).
   std::uint32_t div_by_sets(std::uint32_t n) const {
     return static_cast<std::uint32_t>(n * reciprocal_ >> 32);
   }
 
   std::vector<Set> sets_;
   std::uint64_t reciprocal_ = 0;  ///< 2^32 divided by the number of sets, rounded up
-  std::uint64_t uses_ = 1;        // because 0 marks a free way
+  std::uint64_t uses_ = 1;        // starts at 1, because 0 marks a free way
   std::minstd_rand draw_;
-  std::array<Place, kKnown> known_;  ///< results of earlier lookups, most of which still hold
-  Place last_;  ///< the line found last, because a warp's consecutive sectors share lines
+  std::array<Place, kKnown> known_;  ///< results of earlier lookups, most of which are still valid
+  Place last_;  ///< line found last, because a warp's consecutive sectors share lines
 };
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Time of the blocks of one SM, or of a cluster's SMs, by executing them. In each cycle, each
+// Executes and times the blocks of one SM, or of the SMs of a cluster. In each cycle, each
 // scheduler issues an instruction whose dependencies (timing/control.hpp) are satisfied. The memory
 // path determines when loads return.
 #pragma once
@@ -14,24 +14,26 @@
 
 namespace gpuexp {
 
-/// Limit for a timed warp, because its block may wait for one of another SM that is not executed.
+/// Instruction limit of a timed warp, because the warp's block may wait for a block of another SM
+/// that is not executed.
 inline constexpr std::uint64_t kMaxInstructionsPerWarp = 1 << 21;
 
-/// Blocks of one SM. If the launch has clusters: clusters on as many SMs as a cluster has blocks.
+/// The blocks of one SM. With clusters: the clusters on as many SMs as a cluster has blocks.
 struct BlocksOfSm {
-  /// All blocks that the SM gets. Their numbers in the grid, x first, are first, first + step, …
+  /// Number of blocks that the SM executes. Their numbers in the grid, x first, are first, first +
+  /// step, …
   std::int64_t count = 0;
   std::int64_t step = 1;
   int resident = 1;
   std::int64_t first = 0;
-  /// Columns of the grid. If `step` blocks are whole rows and there are several waves, the SM's
-  /// blocks iterate over the columns, because free SMs get the next block.
+  /// Number of grid columns. If `step` blocks are whole rows and there are several waves, the SM's
+  /// blocks rotate through the columns, because a free SM gets the next block.
   std::int64_t columns = 1;
   std::uint64_t draws = 1;  ///< seed for latencies, which differ between SMs
-  /// If not empty: the order of the blocks, a permutation of 0 to count - 1.
+  /// Order of the blocks, a permutation of 0 to count - 1; empty: ascending.
   std::vector<std::int64_t> order = {};
-  bool times_all = false;  ///< times all iterations of long loops
-  /// Ends the run if the executed blocks differ and cannot stand for the others.
+  bool times_all = false;  ///< whether to time all iterations of long loops
+  /// Whether to stop if the executed blocks differ too much to represent the other blocks.
   bool stops_if_uneven = false;
 
   /// Number in the grid of the i-th block.
@@ -46,13 +48,13 @@ struct SmTime : SmSums {
   double clocks = 0;               ///< from the first block's start to the last block's end
   std::vector<double> starts;      ///< start of each executed block
   std::uint64_t instructions = 0;  ///< warp instructions
-  std::uint64_t untimed = 0;       ///< number of these in iterations that were not timed
-  /// Minimum and maximum over the executed blocks or clusters.
+  std::uint64_t untimed = 0;  ///< number of warp instructions in iterations that were not timed
+  /// Minimum and maximum number of instructions of an executed block or cluster.
   std::uint64_t min_instructions = ~std::uint64_t{0};
   std::uint64_t max_instructions = 0;
-  double block_clocks = 0;  ///< sum of all blocks' times from start to end
+  double block_clocks = 0;  ///< sum over all blocks of the time from start to end
 
-  /// Whether blocks have similar numbers of instructions.
+  /// Whether the numbers of instructions of all blocks differ by at most 10 %.
   bool is_even() const {
     constexpr double kMaxRatio = 1.1;
     return static_cast<double>(max_instructions) <=
@@ -60,9 +62,9 @@ struct SmTime : SmSums {
   }
 };
 
-/// Times the blocks of one SM. `schedule` is the schedule of the launch's program, without a
-/// refusal. For many blocks, it executes as many waves as show a wave's time, and leaves whole
-/// waves. It times some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and
+/// Times the blocks of one SM. `schedule` must be the schedule of the launch's program, without a
+/// refusal. For many blocks, executes only the waves that are needed to measure a wave's time.
+/// Times only some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and
 /// sim::Stopped if `stop` returns true.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmParameters& parameters, const BlocksOfSm& blocks,
