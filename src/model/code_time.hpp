@@ -1,7 +1,7 @@
 // Predicted time of a launch from its machine code. The blocks of one SM are executed cycle by
-// cycle (timing/sm_time.hpp) and stand for those of all SMs. If there are many blocks, a few waves
-// are executed, and the others take as long as the last of these. The addresses of all blocks
-// determine the traffic of device memory (model/launch_traffic.hpp).
+// cycle (timing/sm_time.hpp) and represent the blocks of all SMs. For many blocks, only a few waves
+// are executed, and later waves take as long as the last executed wave. The addresses of all blocks
+// determine the DRAM traffic (model/launch_traffic.hpp).
 #pragma once
 
 #include <string>
@@ -23,21 +23,21 @@ struct CodeTime {
   std::vector<Term> terms;  ///< longest first; never empty
   std::vector<KernelCodeTime> kernels;
   std::vector<double> each_us;      ///< time_us of each kernel of the launch, in order
-  double launch_us = 0;             ///< part of the total: launch overhead in this mode
+  double launch_us = 0;             ///< launch overhead in this mode, included in total_us
   double further_us = 0;            ///< part of launch_us for each kernel after the first
-  std::vector<CacheCounts> caches;  ///< counts of each kernel of the launch, in order
-  /// For launches on the host's clock: predicted host calls and steps; empty for long chains.
+  std::vector<CacheCounts> caches;  ///< by kernel of the launch
+  /// Predicted host calls and steps, for launches on the host's clock; empty for long chains.
   std::vector<StepTime> timeline;
-  std::string refusal;  ///< why there is no time; empty if there is one
+  std::string refusal;  ///< why no time is predicted; empty if one is
 };
 
 class CodeTimeModel {
  public:
   CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode);
 
-  /// Time of all kernels of a launch, one after another, with the traffic of each. The simulator
-  /// has executed the steps before the launch. Reuses times in `known` and adds new ones, unless it
-  /// is null. Throws what Simulator::run throws.
+  /// Times all kernels of a launch one after another, each with its traffic. The simulator must
+  /// have executed the steps before the launch. Reuses and extends `known` unless it is null.
+  /// Throws what Simulator::run throws.
   CodeTime launch_time(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
                        const std::vector<KernelTraffic>& traffic,
                        KernelTimes* known = nullptr) const;

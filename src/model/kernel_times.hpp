@@ -1,5 +1,4 @@
-// Times of kernels, and a table of them for the launches of one problem, because variants and modes
-// share kernels.
+// Times of kernels, kept for all launches of one problem, because variants and modes share kernels.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +17,24 @@ namespace gpuexp {
 struct KernelCodeTime {
   const sim::Program* program = nullptr;
   double time_us = 0;  ///< time of one launch, without launch overhead
-  /// `time_us` by the warps' next instruction and stall reason. The sum is `time_us`.
+  /// `time_us` by the warps' next instruction and stall reason; the entries sum to `time_us`.
   std::vector<WarpClocks> places_us;
-  std::vector<SectorLookups> lookups;         ///< L1 lookups of executed blocks, by instruction
-  CacheCounts caches;                         ///< counts of all blocks, without DRAM
-  std::map<std::string, double> isolated_us;  ///< time of each resource if it were the only limit
+  std::vector<SectorLookups> lookups;  ///< L1 lookups of executed blocks, by instruction
+  CacheCounts caches;                  ///< counts of all blocks, without DRAM
+  /// Time if the resource were the only limit, by resource.
+  std::map<std::string, double> isolated_us;
 };
 
-/// For the buffers of one problem on one device, in any mode.
+/// Kernel times for the buffers of one problem on one device, in any mode.
 class KernelTimes {
  public:
-  /// The following calls are for launches of this variant.
+  /// Sets the variant of the launches that the following calls are for.
   void begin(const Variant& variant) { variant_ = &variant; }
 
-  /// Time of a kernel with the same code, shape, arguments and DRAM traffic; null if none was
-  /// timed. In launches of the same variant, traffic may differ immeasurably. In others it must be
-  /// equal, so no time depends on which variants were timed before.
+  /// Returns the time of a kernel with the same code, shape, arguments and DRAM traffic; null if no
+  /// such kernel was timed. Between launches of one variant, traffic may differ immeasurably.
+  /// Between variants it must be equal, so that no time depends on which variants were timed
+  /// before.
   const KernelCodeTime* find(const ResidentKernel& kernel, const KernelTraffic& traffic);
   void keep(const ResidentKernel& kernel, const KernelTraffic& traffic, const KernelCodeTime& time);
 

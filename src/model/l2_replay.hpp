@@ -1,9 +1,9 @@
-// Bytes that L2 fetches from DRAM and writes back, by replaying the requests of the SMs.
+// Bytes that L2 fetches from DRAM and writes back, computed by replaying the SMs' requests.
 //
-// L2 still holds a byte if few other bytes were requested since, its reuse distance (Mattson et
-// al., Evaluation Techniques for Storage Hierarchies, 1970). In large footprints, a hash samples
-// one page of N, in an L2 of 1/N of the size (Waldspurger et al., Efficient MRC Construction with
-// SHARDS, FAST 2015).
+// L2 still holds a byte if its reuse distance, the number of other bytes requested since, is small
+// enough (Mattson et al., Evaluation Techniques for Storage Hierarchies, 1970). In large
+// footprints, a hash samples one page of N, in an L2 of 1/N of the size (Waldspurger et al.,
+// Efficient MRC Construction with SHARDS, FAST 2015).
 #pragma once
 
 #include <array>
@@ -23,22 +23,23 @@ struct DramBytes {
   double read = 0;
   double read_scattered = 0;  ///< part of `read`: single granules at random addresses
   double written = 0;
-  double read_sectors = 0;  ///< requested sectors that missed; `read` includes their neighbours
+  /// Requested sectors that missed; `read` also includes their neighbours.
+  double read_sectors = 0;
 };
 
 class L2Replay {
  public:
-  /// Samples one page of `sampling_period`, a power of two.
+  /// Samples one page of `sampling_period` pages; the period is a power of two.
   L2Replay(const DeviceSpec& device, std::uint64_t sampling_period);
 
-  /// Accesses the ranges, shifted by `shift` bytes, as far as they are in `within`.
+  /// Accesses the parts of the ranges, shifted by `shift` bytes, that are inside `within`.
   void read(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within);
   void write(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within);
   /// Accesses `count` sectors at random addresses in the range.
   void read_scattered(const ByteRange& anywhere, double count);
   void write_scattered(const ByteRange& anywhere, double count);
 
-  /// Bytes since the previous call. L2 keeps its contents.
+  /// Returns the bytes moved since the previous call. L2 keeps its contents.
   DramBytes take();
 
  private:
@@ -47,17 +48,18 @@ class L2Replay {
   static constexpr std::size_t kGranules = std::size_t{1} << (kPageShift - kGranuleShift);
   static constexpr std::uint32_t kNever = 0;
 
-  /// The unit that L2 fetches.
+  /// The unit in which L2 fetches from DRAM.
   struct Granule {
     std::uint32_t epoch = kNever;  ///< epoch of the last request
     std::uint32_t dirty_since = 0;
     bool is_dirty = false;
-    bool is_filled = false;                  ///< it was read, so a write-back reads nothing
-    std::array<std::uint32_t, 2> written{};  ///< a bit for each byte of its sectors
+    bool is_filled = false;  ///< the granule was read, so its write-back needs no read
+    std::array<std::uint32_t, 2> written{};  ///< one bit per byte of its sectors
   };
   using Page = std::array<Granule, kGranules>;
 
-  /// Pages by number, with open addressing and in slabs, because a launch needs thousands.
+  /// Pages by number, in a table with open addressing and in slabs, because a launch has thousands
+  /// of pages.
   class Pages {
    public:
     Page& at(std::uint64_t number);
@@ -79,21 +81,21 @@ class L2Replay {
     std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kFirstBits);
   };
 
-  /// Sums of reads, or of writes, since take().
+  /// Sums over reads, or over writes, since the last take().
   struct Sums {
-    double requested = 0;  ///< granules
-    double sampled = 0;    ///< granules that were sampled
-    DramBytes bytes;       ///< bytes of the sampled granules
+    double requested = 0;  ///< number of requested granules
+    double sampled = 0;    ///< number of sampled granules
+    DramBytes bytes;       ///< bytes of sampled granules
     DramBytes of_all() const;
   };
 
-  /// Sampled pages of a range. A bit for each page is faster than its hash, because each request
-  /// looks pages up. If a range is larger than a GPU's memory, the hash is computed.
+  /// Sampled pages of a range. A bit per page is faster to look up than a hash, and each request
+  /// looks up pages. For a range larger than a GPU's memory, hashes are computed instead.
   class SampledPages {
    public:
     SampledPages(const ByteRange& range, std::uint64_t sampling_period);
 
-    /// The first sampled page at or after `page`; above `last` if there is none up to `last`.
+    /// First sampled page in [page, last]; a number above `last` if there is none.
     std::uint64_t next(std::uint64_t page, std::uint64_t last) const;
 
    private:
@@ -124,17 +126,18 @@ class L2Replay {
   void make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes);
   void write_back(Granule& granule);
 
-  double l2_granules_;  ///< sampled granules that L2 holds
+  double l2_granules_;  ///< number of sampled granules that L2 holds
   double granule_bytes_;
   std::uint64_t sampling_period_;
   Pages pages_;
   std::uint64_t last_number_ = ~std::uint64_t{0};
   Page* last_page_ = nullptr;
-  // Granules by their last request, in epochs of equal numbers of touches.
+  // Number of granules by the epoch of their last request. All epochs have equally many touches.
   std::vector<double> in_epoch_{0, 0};
-  std::vector<double> newer_granules_{0, 0};  ///< requested later, when the last epoch closed
-  std::uint32_t oldest_ = 1;                  ///< L2 holds no granule of earlier epochs
-  std::uint64_t touches_ = 0;                 ///< in the open epoch
+  /// Number of granules requested in later epochs, when the last epoch closed.
+  std::vector<double> newer_granules_{0, 0};
+  std::uint32_t oldest_ = 1;   ///< L2 holds no granule of earlier epochs
+  std::uint64_t touches_ = 0;  ///< in the open epoch
   std::uint64_t touches_of_epoch_;
   struct Dirtied {
     Granule* granule;
@@ -145,9 +148,9 @@ class L2Replay {
   std::uint32_t dirtied_ = 0;
   std::uint64_t random_ = 1;
   std::map<std::pair<std::uint64_t, std::uint64_t>, SampledPages> sampled_pages_;
-  /// By range of scattered accesses.
+  /// By range of the scattered accesses.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> sampled_page_lists_;
-  double left_over_ = 0;  ///< fraction of a sampled scattered access
+  double left_over_ = 0;  ///< fraction of a sampled scattered access that is carried over
   Sums reads_;
   Sums writes_;
 };

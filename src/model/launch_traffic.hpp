@@ -1,5 +1,4 @@
-// Bytes that the kernels of a launch move between L2 and DRAM, from the addresses of their blocks,
-// not from declared figures.
+// Bytes that the kernels of a launch move between L2 and DRAM, computed from their addresses.
 #pragma once
 
 #include <cstdint>
@@ -21,52 +20,53 @@ namespace gpuexp {
 struct ResidentKernel {
   const KernelStep* step = nullptr;
   int blocks_per_sm = 0;
-  UnifiedMemory memory = {};  ///< all 0 if the size is not known
-  bool keeps_global = false;  ///< other kernels depend on what it stores to global memory
+  UnifiedMemory memory = {};  ///< all 0 if the capacity is unknown
+  bool keeps_global = false;  ///< other kernels depend on what this kernel stores to global memory
 };
 
 /// Footprint of one kernel of a launch.
 struct KernelFootprint {
   std::shared_ptr<const GridFootprint> grid;
-  std::int64_t resident = 1;  ///< blocks on all SMs
-  std::int64_t l1_bytes = 0;  ///< for each resident block
+  std::int64_t resident = 1;  ///< number of resident blocks on all SMs
+  std::int64_t l1_bytes = 0;  ///< L1 capacity per resident block
   std::int64_t sms = 1;
 };
 
-/// Footprints of the kernels in order. Kernels with the same code, shape and arguments share one.
+/// Footprints of the kernels, in order. Kernels with equal code, shape and arguments share one
+/// footprint.
 struct LaunchFootprint {
   std::vector<KernelFootprint> kernels;
-  std::string refusal;  ///< why it is not known; empty if it is
+  std::string refusal;  ///< why the footprint is unknown; empty if it is known
 };
 
-/// Kernel, shape and arguments of a launch, equal for launches that do the same.
+/// Identifies a launch by its kernel, shape and arguments.
 std::vector<std::int64_t> identity_of(const KernelStep& step);
 
-/// By identity_of(), for kernels on the same buffers.
+/// Footprints by identity_of(), for kernels on the same buffers.
 using GridFootprints = std::map<std::vector<std::int64_t>, std::shared_ptr<const GridFootprint>>;
 
-/// The simulator has executed the steps before the launch. Reuses and extends `known` unless it is
-/// null. Throws sim::Fault, and sim::Stopped if the simulator's `stop` returns true.
+/// Computes the footprint of a launch. The simulator must have executed the steps before the
+/// launch. Reuses and extends `known` unless it is null. Throws sim::Fault, and sim::Stopped if the
+/// simulator's `stop` returns true.
 LaunchFootprint footprint_of(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
                              const DeviceSpec& device, GridFootprints* known = nullptr);
 
-/// Traffic of one kernel.
 struct KernelTraffic {
   DramBytes dram;
-  // Sectors that blocks read and write, counted once for each block.
+  // Sums over all blocks of the number of distinct sectors that the block reads or writes.
   double read_sectors = 0;
   double written_sectors = 0;
-  ReadsBySms reads_by_sms;  ///< read sectors, in any GPC
-  /// Number of different buffers. A kernel that writes what it reads has more hits in L1.
+  ReadsBySms reads_by_sms;  ///< sectors read, by the number of SMs that read them
+  /// Number of distinct buffers. A kernel that writes the buffer that it reads has more hits in L1.
   std::size_t buffers = 0;
 
   KernelTraffic& operator+=(const KernelTraffic& more);
   KernelTraffic& operator*=(double times);
 };
 
-/// Traffic of each kernel. `mode` determines what L2 holds at the start: nothing, data of the same
-/// launch, or in a graph, data of one with other buffers. Throws sim::Stopped if `stop` returns
-/// true.
+/// Traffic of each kernel. `mode` determines what L2 holds at the start: nothing, data of the
+/// previous launch, or in a graph, data of a launch with other buffers. Throws sim::Stopped if
+/// `stop` returns true.
 std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mode,
                                           const DeviceSpec& device,
                                           const std::function<bool()>& stop);

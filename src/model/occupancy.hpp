@@ -14,17 +14,17 @@ namespace gpuexp {
 struct Occupancy {
   int blocks_per_sm = 0;
   double warps_pct = 0;            ///< resident warps, in percent of the SM's maximum
-  int blocks_without_shared = 0;   ///< blocks_per_sm if they had no shared memory
-  std::string limiter;             ///< registers, shared memory, threads, blocks
+  int blocks_without_shared = 0;   ///< blocks_per_sm if the blocks used no shared memory
+  std::string limiter;             ///< "registers", "shared memory", "threads" or "blocks"
   int registers = 0;               ///< per thread
   std::int64_t shared_bytes = 0;   ///< per block, static and dynamic
   int local_bytes = 0;             ///< per thread
-  bool exact_architecture = true;  ///< false: registers of another architecture that was built
+  bool exact_architecture = true;  ///< false: `registers` is for another architecture
 };
 
-/// Resident blocks of a launch, by NVIDIA's cuda_occupancy.h with the kernel's registers from the
-/// resource table. Empty if the table lacks the kernel, or the toolkit's header was absent at build
-/// time. Throws std::runtime_error if no block fits on the device.
+/// Resident blocks of a launch, computed by NVIDIA's cuda_occupancy.h from the kernel's resources.
+/// Empty if the table lacks the kernel or the build lacked the header. Throws std::runtime_error if
+/// no block fits on the device.
 std::optional<Occupancy> occupancy(const Shape& shape, const DeviceSpec& device,
                                    const KernelResources& resources);
 

@@ -1,7 +1,8 @@
-// Time of a launch that spans GPUs, from what its phases wait for and move. It uses the model of
-// latency and bandwidth for collectives (Hockney, "The communication challenge for MPP", Parallel
-// Computing 20, 1994; Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication
-// Operations in MPICH", IJHPCA 19, 2005), with latencies and rates measured between two GPUs.
+// Time of a launch that spans GPUs, from the dependencies and traffic of its phases. It uses the
+// latency and bandwidth model of collectives (Hockney, "The communication challenge for MPP",
+// Parallel Computing 20, 1994; Thakur, Rabenseifner, Gropp, "Optimization of Collective
+// Communication Operations in MPICH", IJHPCA 19, 2005), with latencies and rates measured between
+// two GPUs.
 #pragma once
 
 #include <string>
@@ -19,11 +20,11 @@ struct PhaseTime {
   double total_us = 0;
   std::vector<Term> terms;         ///< each resource's own time, longest first
   std::vector<StepTime> timeline;  ///< start and end of each phase, in order
-  std::string refusal;             ///< why there is no time; empty if there is one
+  std::string refusal;             ///< why no time is predicted; empty if one is
 };
 
-/// Time between the launch's two events. Concurrent phases share SMs, links and memory, and slow
-/// down in proportion if the demand for a resource exceeds it.
+/// Time between the launch's two events. Concurrent phases share SMs, links and memory. If their
+/// demand for a resource exceeds its rate, they slow down in proportion.
 PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSpec& device,
                      const Ceilings& ceilings);
 

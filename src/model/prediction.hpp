@@ -1,4 +1,4 @@
-// Prediction for a cell: bytes, operations, lower bound on the time, time from machine code.
+// Prediction for a cell: bytes, operations, lower bound on the time, and time from machine code.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@
 
 namespace gpuexp {
 
-/// A lower bound on the time, and what sets it.
+/// A lower bound on the time, and the resource that sets it.
 struct Limit {
-  std::optional<double> dram_us;     ///< moved bytes / bandwidth; empty if caches may serve them
-  std::optional<double> compute_us;  ///< operations / the pipe's rate; empty if it is unknown
-  std::optional<double> pcie_us;     ///< bytes between host and device / bandwidth of the bus
-  std::optional<double> links_us;    ///< bytes between GPUs / bandwidth of their links
-  std::optional<double> time_us;     ///< the largest of these: no launch can be faster
+  std::optional<double> dram_us;  ///< DRAM bytes / bandwidth; empty if caches may serve all bytes
+  std::optional<double> compute_us;  ///< operations / the pipe's rate; empty if the rate is unknown
+  std::optional<double> pcie_us;     ///< bytes between host and device / bus bandwidth
+  std::optional<double> links_us;    ///< bytes between GPUs / link bandwidth
+  std::optional<double> time_us;     ///< maximum of the times above
   std::string by;  ///< "dram", "pcie", "links", or the slowest pipe; empty without a limit
 };
 
@@ -30,7 +30,7 @@ struct Prediction {
   Work work;
   Limit limit;           ///< from the datasheet
   Limit measured_limit;  ///< from measured ceilings; empty if there are none
-  /// Predicted time of a launch; empty if its machine code was not executed.
+  /// Predicted time of a launch; empty if the prediction did not execute its machine code.
   std::optional<double> time_us;
   std::string time_from;           ///< "code" or "phases" (family/phase.hpp); empty without a time
   std::string why_no_time;         ///< empty if there is a time or none was requested
@@ -39,29 +39,29 @@ struct Prediction {
   std::vector<StepTime> timeline;  ///< CodeTime::timeline
   std::optional<Occupancy> occupancy;  ///< for the launch with the largest grid
   std::optional<Waves> waves;          ///< for the same launch
-  /// The same launch. This member, `occupancy`, `waves` and `kernel_launches` are empty for vendor
+  /// Shape of that launch. `shape`, `occupancy`, `waves` and `kernel_launches` are empty for vendor
   /// libraries and for kernels that launch kernels.
   std::optional<Shape> shape;
-  /// Number of kernels of one timed launch.
+  /// Number of kernels in one timed launch.
   std::optional<std::int64_t> kernel_launches;
 };
 
 /// Ceilings that predictions use.
 struct CeilingSource {
-  Ceilings ceilings;               ///< completed as far as values are known
-  bool is_measured = false;        ///< on this device, or on one of its kind
+  Ceilings ceilings;               ///< missing values are unknown
+  bool is_measured = false;        ///< on this device, or on another of the same model
   std::string source;              ///< origin, such as "ceilings measured on …"
-  MeasuredCeilings measured = {};  ///< the measured ones of `ceilings`, with their intervals
+  MeasuredCeilings measured = {};  ///< the measured values of `ceilings`, with their intervals
 };
 
-/// Minimum number of bytes that DRAM moves before the launch can end. In cold mode, every byte read
-/// comes from DRAM, but L2 may hold up to its size of dirty bytes when the clock stops. In warm
-/// mode, it may also hold up to its size of the bytes read. Never negative.
+/// Minimum number of bytes that DRAM moves before the launch can end, at least 0. In cold mode,
+/// every byte read comes from DRAM, but L2 may still hold dirty bytes, up to its size, when the
+/// clock stops. In warm mode, L2 may also hold bytes read, up to its size.
 double min_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);
 
-/// All except the time from machine code. Throws what occupancy() throws.
+/// Predicts everything except the time from machine code. Throws what occupancy() throws.
 Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode,
                    const DeviceSpec& device, const CeilingSource& ceiling_source,
                    const KernelResources& resources);

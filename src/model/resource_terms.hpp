@@ -7,13 +7,12 @@
 
 namespace gpuexp {
 
-/// The time of a launch that is bound by one resource only.
 struct Term {
   std::string resource;  ///< one of resource_names() (device/resource_names.hpp)
   double time_us = 0;
 };
 
-/// Terms of `times_us`, which maps resources to microseconds, longest first.
+/// Returns `times_us`, which maps resources to microseconds, as terms, longest first.
 std::vector<Term> longest_first(const std::map<std::string, double>& times_us);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Kernels of one compiled object, read from the output of the binary tools.
+// Kernels of one compiled object, parsed from the output of the binary tools.
 #pragma once
 
 #include <set>
@@ -16,7 +16,7 @@ struct ObjectDump {
   std::string elf;             ///< `cuobjdump -elf`; empty: source lines are unknown
 };
 
-/// One kernel on one architecture, with the values of KernelResource.
+/// One kernel on one architecture; members as in KernelResource.
 struct CompiledKernel {
   std::string lowered_name;
   std::string architecture;  ///< sm_90a
@@ -25,16 +25,16 @@ struct CompiledKernel {
   int local_bytes = 0;
   int stack_bytes = 0;
   bool launches_kernels = false;
-  std::string instructions;            ///< counts by kind, as in KernelResource::instructions
-  std::string code;                    ///< text for read_code_text()
-  std::set<std::string> source_files;  ///< source files of its code
+  std::string instructions;  ///< counts by kind, as in KernelResource::instructions
+  std::string code;          ///< text for read_code_text()
+  std::set<std::string> source_files;
 
   /// 90 for sm_90a.
   int compute_capability() const;
 };
 
-/// Kernels in the order of the tools' output. Source files below `source_root` are named relative
-/// to it. Throws std::runtime_error if a tool printed unexpected output.
+/// Parses the kernels, in the order of the tools' output. Source files below `source_root` get
+/// names relative to it. Throws std::runtime_error for unexpected output of a tool.
 std::vector<CompiledKernel> read_kernels(const ObjectDump& object, const std::string& source_root);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Classes of instructions that show how a kernel works.
+// Classes of instructions that show how a kernel works, for example its wide loads.
 #pragma once
 
 #include <span>
@@ -10,26 +10,27 @@
 
 namespace gpuexp {
 
-/// Instructions that a reader of machine code looks for together. An instruction can be in several
-/// classes or in none. NVIDIA's CUDA Binary Utilities, "Instruction Set Reference", lists the
-/// opcodes.
+/// Instructions that readers of machine code look for. An instruction can be in several classes or
+/// in none. NVIDIA's CUDA Binary Utilities, "Instruction Set Reference", lists the opcodes.
 struct InstructionClass {
-  /// What distinguishes members of the class; part of the name under which they are counted.
+  /// Detail that distinguishes members of a class; it is part of the name of their counts.
   enum class Detail {
     none,
     width,      ///< bits per lane: LDG.128
     operation,  ///< MUFU.EX2
-    opcode,     ///< the whole opcode: HMMA.16816.F32.BF16 and IMMA.16832.S8.S8 in one class
+    /// Whole opcode, for a class with different opcodes: HMMA.16816.F32.BF16, IMMA.16832.S8.S8.
+    opcode,
   };
 
   std::string_view name;
   std::string_view mnemonics;  ///< separated by blanks; empty: any
   Detail detail;
-  std::string_view doc;                             ///< the C++ or PTX that compiles to it
-  bool (*is_member)(const Instruction&) = nullptr;  ///< selects among these mnemonics; null: all
+  std::string_view doc;  ///< C++ or PTX that compiles to the class
+  /// Selects among instructions with these mnemonics; null: all.
+  bool (*is_member)(const Instruction&) = nullptr;
 
   bool contains(const Instruction& instruction) const;
-  /// Name under which a member is counted: the class's name with the instruction's detail.
+  /// Name of a member's count: the class's name with the instruction's detail.
   std::string name_of(const Instruction& instruction) const;
 };
 
@@ -41,12 +42,12 @@ int width_bits(const Instruction& instruction);
 
 struct ClassCount {
   const InstructionClass* of;
-  std::string name;  ///< with its detail
+  std::string name;  ///< name with the detail
   int count;
 };
 
-/// Every class that occurs, in the order of instruction_classes(), shorter names first: LDG.32,
-/// LDG.128.
+/// Counts of the classes that occur, in the order of instruction_classes(), shorter names first:
+/// LDG.32, LDG.128.
 std::vector<ClassCount> count_classes(const InstructionCounts& counts);
 
 /// Number of instructions, including those in no class.

@@ -1,4 +1,4 @@
-// Pipe of an SM that executes an instruction.
+// SM pipe that executes an instruction.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 
 namespace gpuexp {
 
-/// Pipes whose instructions Nsight Compute counts (sm__inst_executed_pipe_<name>.sum). `other` is
-/// the branch unit, the uniform datapath, constants, barriers and the rest. `unknown` is an opcode
-/// that no recorded kernel assigns to fma, alu, xu, lsu or none of these.
+/// Pipes whose instructions Nsight Compute counts (sm__inst_executed_pipe_<name>.sum). `other`
+/// includes the branch unit, the uniform datapath, constants and barriers. `unknown` means that no
+/// recorded kernel shows the opcode's pipe.
 enum class IssuePipe : std::uint8_t { other, fma, alu, fp64, xu, lsu, tensor, unknown };
 inline constexpr std::size_t kIssuePipes = 8;
 
@@ -23,15 +23,15 @@ constexpr bool is_any_of(std::string_view name, std::initializer_list<std::strin
 }
 
 /// Pipe on compute capability 9.0, by the opcode with its modifiers ("IMAD.WIDE.U32") and its
-/// operands. Opcodes of the recorded kernels are assigned as an H200 counts them
+/// operands. Opcodes of the recorded kernels have the pipe in which an H200 counts them
 /// (tests/sim/recorded_counters_test.cpp).
 IssuePipe issue_pipe(std::string_view opcode, std::string_view operands);
 
 /// Whether smsp__inst_executed_op_branch.sum counts the instruction.
 bool is_branch(std::string_view opcode);
 
-/// Instructions of the load-store unit that access no memory: exchanges between lanes, reads of
-/// values that differ between lanes, commits of cp.async groups.
+/// Whether the load-store unit executes the instruction without a memory access: exchanges between
+/// lanes, reads of values that differ between lanes, commits of cp.async groups.
 bool is_load_store_without_access(std::string_view opcode);
 
 }  // namespace gpuexp

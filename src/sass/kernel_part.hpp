@@ -1,5 +1,5 @@
-// File with one compiled object's entries of the kernel table (kernel_table.hpp). If a kernel
-// changes, only the listing of its own object is read again.
+// File with the entries of one compiled object for the kernel table (kernel_table.hpp). If a kernel
+// changes, only its own object is disassembled again.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct KernelPart {
     std::string lowered_name;
     int compute_capability = 0;  ///< 90 for sm_90a
     std::string architecture;    ///< sm_90a
-    std::size_t code_begin = 0;  ///< offset in the object's code before compression
+    std::size_t code_begin = 0;  ///< offset in the object's uncompressed code
     std::size_t code_size = 0;
     std::string
         figures;  ///< KernelResource's members from registers to instructions, as C++ source
@@ -26,20 +26,19 @@ struct KernelPart {
 
   std::string object;  ///< for messages; its stem is the module's name
   std::vector<Row> rows;
-  std::set<std::string> source_files;  ///< source files of the code, as its lines name them
-  std::string frame;                   ///< the code of all rows, compressed
+  std::set<std::string> source_files;  ///< files that the code's source lines name
+  std::string frame;                   ///< compressed code of all rows
 };
 
-/// Reads the kernels of an object. Names source files below `source_root` relative to it. Throws
-/// std::runtime_error if
-/// - a kernel has no host symbol of its own name, by which the program could look it up. This is so
-///   for a static kernel (its stub is local to its object), and for a template whose argument is a
-///   lambda (nvcc gives the stub another name). Kernels in unnamed namespaces have a symbol, which
-///   nvcc makes unique. Library kernels without a symbol are skipped.
-/// - a tool printed unexpected output.
+/// Reads the kernels of an object. Source files below `source_root` get names relative to it.
+/// Throws std::runtime_error for unexpected output of a tool, and if a kernel has no host symbol of
+/// its own name, by which the program looks it up. This is the case for a static kernel (its stub
+/// is local to its object), and for a template whose argument is a lambda (nvcc gives the stub
+/// another name). Kernels in unnamed namespaces have a symbol, which nvcc makes unique. Library
+/// kernels without a symbol are skipped.
 KernelPart make_part(const ObjectDump& object, const std::string& source_root);
 
-/// Writes and reads the file's text. read_part() throws std::runtime_error for other text.
+/// Convert to and from the file's text. read_part() throws std::runtime_error for other text.
 std::string to_text(const KernelPart& part);
 KernelPart read_part(std::string_view text);
 

@@ -1,5 +1,4 @@
-// Counts of machine code instructions (SASS) by kind. Each instruction of the code counts once,
-// regardless of how often it is executed.
+// Static counts of machine code instructions (SASS) by kind.
 #pragma once
 
 #include <compare>
@@ -14,13 +13,13 @@ namespace gpuexp {
 
 /// One kind of instruction.
 struct Instruction {
-  /// The predicate that decides whether the instruction has an effect: one per lane (@P0, @!P3),
-  /// one for the whole warp (@UP0), which cannot make lanes diverge, or none.
+  /// Scope of the predicate that guards the instruction: one value per lane (@P0, @!P3), one for
+  /// the whole warp (@UP0), or no predicate.
   enum class Guard { none, lane, warp };
 
   Guard guard = Guard::none;
   std::string opcode;  ///< with all modifiers: LDG.E.128.CONSTANT
-  /// The opcode is arithmetic, but here only produces a constant: ptxas writes constants with idle
+  /// Whether an arithmetic opcode only produces a constant: ptxas writes constants with idle
   /// multipliers, as in HFMA2.MMA R7, -RZ, RZ, 0, 0.
   bool makes_constant = false;
 
@@ -37,11 +36,11 @@ std::string to_string(const Instruction& instruction);
 
 using InstructionCounts = std::map<Instruction, int>;
 
-/// One line per kind, such as "12 @P LDG.E.64"; read_counts() reads it back.
+/// One line per kind, such as "12 @P LDG.E.64". read_counts() parses the text.
 std::string to_text(const InstructionCounts& counts);
 InstructionCounts read_counts(std::string_view text);
 
-/// Counts the instructions of a kernel, except those that never have an effect: NOPs, instructions
+/// Counts the instructions of a kernel that can have an effect. Not counted: NOPs, instructions
 /// guarded by @!PT (ptxas inserts @!PT LDS RZ, [RZ] where a hazard requires a gap), and the branch
 /// to itself after the last instruction, which keeps the prefetcher within the code.
 InstructionCounts count_instructions(const KernelCode& code);

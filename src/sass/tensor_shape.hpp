@@ -1,4 +1,4 @@
-// Operations of a tensor core instruction.
+// Work and pipe of a tensor core instruction.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,12 @@
 
 namespace gpuexp {
 
-/// Multiply-adds per warp of a tensor core instruction such as "HMMA.16816.F32"; 0 for others.
+/// Multiply-adds per warp of an instruction such as "HMMA.16816.F32"; 0 if it does not use tensor
+/// cores.
 double tensor_multiply_adds(std::string_view opcode);
 
-/// Pipe for the types that the instruction multiplies and sums. Empty if it is no tensor core
-/// instruction, or if no ceiling exists for its types.
+/// Pipe for the types that the instruction multiplies and sums. Empty if the instruction does not
+/// use tensor cores, or if no ceiling exists for its types.
 std::optional<Pipe> tensor_pipe(std::string_view opcode);
 
 }  // namespace gpuexp

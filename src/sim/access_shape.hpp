@@ -1,4 +1,4 @@
-// The pattern and range of the addresses of an access.
+// Pattern and range of the addresses of an access.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 namespace gpuexp::sim {
 
 struct AccessShape {
-  /// Frequent patterns, whose counts need no loop over lanes.
+  /// Frequent patterns, for which counts need no loop over lanes.
   enum class Pattern : std::uint8_t {
     one,         ///< all 32 lanes access the same address
-    contiguous,  ///< all 32 lanes access memory; lane i's bytes follow those of lane i - 1
+    contiguous,  ///< all 32 lanes access memory; lane i's bytes follow lane i - 1's
     other
   };
   Pattern pattern = Pattern::other;
@@ -20,7 +20,7 @@ struct AccessShape {
   std::uint64_t last = 0;   ///< highest address
 };
 
-/// The shape of the addresses of `lanes`. Without lanes, `first` and `last` are no addresses.
+/// Shape of the addresses of `lanes`. If `lanes` is empty, `first` and `last` are meaningless.
 AccessShape shape_of(const Lanes64& address, LaneMask lanes, unsigned width);
 
 }  // namespace gpuexp::sim

@@ -1,4 +1,4 @@
-// Blocks that execute together, access each other's shared memory and have a common barrier.
+// Blocks that execute together, access each other's shared memory and share a barrier.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,33 @@
 
 namespace gpuexp::sim {
 
-/// A launch without clusters has clusters of one block.
+/// In a launch without clusters, each block is a cluster of one block.
 class Cluster {
  public:
   /// `place`: coordinates of the cluster in the grid of clusters.
   Cluster(const LaunchState& launch, const Extent& place);
 
-  /// Executes all threads of all blocks to their end: one turn of each warp, block by block, until
-  /// all have exited. Throws Fault.
+  /// Executes all threads of all blocks until they exit, in rounds of one turn per warp, block by
+  /// block. Throws Fault.
   void run();
 
-  /// The block with this rank, which counts x first; null: none.
+  /// The block with this rank (x first); null if there is none.
   Block* block(std::size_t rank) const {
     return rank < blocks_.size() ? blocks_[rank].get() : nullptr;
   }
   const std::vector<std::unique_ptr<Block>>& blocks() const { return blocks_; }
 
-  /// Releases warps that wait at the cluster's barrier or at a block's, if these are complete.
-  /// Returns whether any barrier was.
+  /// Releases warps that wait at complete barriers of the cluster or of its blocks. Returns whether
+  /// it released any.
   bool release_barriers();
-  /// Throws Fault: threads wait for others that never arrive.
+  /// Throws Fault: threads wait at a barrier for threads that never arrive.
   [[noreturn]] void report_barrier() const;
-  /// The number of times that the cluster's barrier has completed.
+  /// Number of times that the cluster's barrier has completed.
   std::uint32_t barriers_ended() const { return barriers_ended_; }
-  /// The number of ended phases of mbarriers and of the cluster's barrier.
+  /// Number of phases of mbarriers and of the cluster's barrier that have ended.
   std::uint64_t phases_ended() const;
 
-  /// barrier.cluster: a warp arrives as a whole, and waits for all warps that have not exited.
+  /// barrier.cluster: a whole warp arrives, and waits for all warps that have not exited.
   void arrive(Warp& warp);
   void wait(Warp& warp);
 

@@ -1,4 +1,4 @@
-// Constant bank 0 of a launch: the values that the driver stores there for the kernel.
+// Constant bank 0 of a launch, in which the driver stores values for the kernel.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace gpuexp::sim {
 
-/// Sets the launch's constants: its sizes, the windows of shared and local memory in generic
-/// addresses, and its arguments, at the offsets that ptxas uses for this compute capability (80 for
-/// 8.0). Also sets the addresses of tensor maps among the arguments.
+/// Sets the launch's constants at the offsets that ptxas uses for this compute capability (80 for
+/// 8.0): launch sizes, the windows of shared and local memory in generic addresses, and arguments.
+/// Also sets the addresses of tensor maps among the arguments.
 void set_constants(LaunchState& launch, const KernelStep& step, int compute_capability);
 
 /// Whether the code uses the cluster's barrier without testing whether the launch has clusters, as
 /// in kernels with __cluster_dims__.
 bool has_fixed_clusters(const Program& program, int compute_capability);
 
-/// The reason why this program's reads of the bank cannot be executed: an offset whose content is
-/// unknown. Empty if they can.
+/// Why the program's reads of the bank cannot be executed (an offset whose content is unknown).
+/// Empty if they can.
 std::string unknown_constant(const Program& program, int compute_capability);
 
 }  // namespace gpuexp::sim

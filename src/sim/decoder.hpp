@@ -5,10 +5,10 @@
 
 namespace gpuexp::sim {
 
-/// Throws std::runtime_error, which names the instruction, if the simulator does not execute one.
+/// Throws std::runtime_error with the instruction if the simulator cannot execute an instruction.
 Program decode(const KernelCode& code);
 
-/// The properties of an instruction that hardware counters depend on.
+/// Properties of an instruction that hardware counters depend on.
 OpClass class_of(const ListedInstruction& listed);
 
 }  // namespace gpuexp::sim

@@ -1,4 +1,4 @@
-// Common parts of floating-point instructions: rounding, NaN, flushing of subnormal numbers.
+// Rounding, NaN and flushing of subnormal numbers in floating-point instructions.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace gpuexp::sim {
 
-// kNan32 is the NaN that fp32 arithmetic produces, for any NaN operand (PTX ISA, "Floating Point
-// Instructions"). kNan64 is the NaN that fp64 arithmetic produces from numbers.
+// kNan32 is the NaN that fp32 arithmetic returns for NaN operands (PTX ISA, "Floating Point
+// Instructions"). kNan64 is the NaN that fp64 arithmetic returns if no operand is NaN.
 inline constexpr std::uint32_t kNan32 = 0x7fffffff;
 inline constexpr std::uint64_t kNan64 = 0xfff8000000000000;
 inline constexpr std::uint64_t kQuiet64 = 0x0008000000000000;
@@ -30,7 +30,7 @@ inline Rounding rounding_of(const Decoding& in) {
                                            : Rounding::nearest;
 }
 
-/// Sets the rounding mode of the host for its lifetime.
+/// Sets the host's rounding mode until the scope ends.
 class RoundingScope {
  public:
   explicit RoundingScope(Rounding rounding) : before_(std::fegetround()) {
@@ -45,7 +45,7 @@ class RoundingScope {
   int before_;
 };
 
-/// Op::kind receives the flags above, Op::kind2 the rounding of results.
+/// Sets Op::kind to the flags above and Op::kind2 to the rounding mode.
 inline void place_float(const Decoding& in, Op& op, Reads reads) {
   place(in, op, reads);
   op.kind = static_cast<std::uint8_t>((in.has("FTZ") ? kFtz : 0) | (in.has("SAT") ? kSaturate : 0));

@@ -11,7 +11,6 @@
 
 namespace gpuexp::sim {
 
-/// Number of executions of one instruction.
 struct OpCount {
   std::uint64_t warps = 0;
   std::uint64_t lanes = 0;
@@ -21,11 +20,11 @@ struct OpCount {
 inline constexpr std::size_t kMetrics = 24;
 using MetricValues = std::array<double, kMetrics>;
 
-/// Names of the metrics (family/counters.hpp) that follow from instructions and addresses. Metrics
-/// that depend on time (cycles, stalls) or on caches (model/cache_counts.hpp) are not among them.
+/// Names of the metrics (family/counters.hpp) that instructions and addresses determine. Excludes
+/// metrics that depend on time (cycles, stalls) or on caches (model/cache_counts.hpp).
 std::span<const std::string_view, kMetrics> metric_names();
 
-/// Values in the order of metric_names(); NaN if unknown. `counts` has the program's order.
+/// Values in the order of metric_names(); NaN if unknown. `counts` are by index in the program.
 MetricValues metric_values(const Program& program, std::span<const OpCount> counts,
                            const MemoryCounts& memory);
 

@@ -1,11 +1,9 @@
-// Order between the lanes of one warp: which accesses of one lane precede the next access of
-// another lane.
+// Order of memory accesses between the lanes of one warp.
 //
-// A warp issues its instructions in order, so lanes that run together see each other's earlier
-// accesses. Lanes that diverged at a branch do not, until they reconverge at an instruction where
-// they wait for each other (BSYNC, WARPSYNC). Machine code does not show whether the source has a
-// __syncwarp() at a point where the lanes never diverged, or where the compiler reconverges them
-// anyway.
+// A warp issues its instructions in order, so lanes that execute together see each other's earlier
+// accesses. Lanes that diverged do not, until they reconverge at an instruction where they wait for
+// each other (BSYNC, WARPSYNC). Machine code does not show a __syncwarp() of the source at a point
+// where the lanes never diverged or where the compiler reconverges them anyway.
 #pragma once
 
 #include <array>
@@ -15,18 +13,17 @@
 
 namespace gpuexp::sim {
 
-/// Time within a block, counted in events that order accesses. Accesses between two events have the
-/// same time.
+/// Time within a block: the number of earlier events that order accesses.
 using BlockTime = std::uint32_t;
 
 class LaneOrder {
  public:
-  /// `clock` is the block's clock.
   explicit LaneOrder(BlockTime& clock) : clock_(clock) {}
 
-  /// The lanes diverge; they have run together until now.
+  /// Records that the lanes diverge. They have executed together until now.
   void part(LaneMask group);
-  /// The lanes have waited for each other: each sees the earlier accesses of all.
+  /// Records that the lanes have waited for each other: each sees the earlier accesses of all of
+  /// them.
   void meet(LaneMask group);
 
   /// Whether lane `first`'s access at `time` precedes the next access of lane `second`, if they do

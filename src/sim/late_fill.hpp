@@ -1,5 +1,5 @@
-// Generates the contents of a buffer when they are first accessed. If a few simulated blocks read
-// little of a large input, only that part is generated.
+// Generates the contents of a buffer when they are first accessed. If a few simulated blocks read a
+// small part of a large input, only that part is generated.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace gpuexp::sim {
 
-/// Addresses `begin` to `end`, without `end`.
+/// Addresses [begin, end).
 struct AddressRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -23,14 +23,15 @@ struct AddressRange {
   bool has(const AddressRange& other) const { return begin <= other.begin && other.end <= end; }
 };
 
-/// The buffer is divided into parts of `part_items` items. Several threads may call make().
+/// Divides the buffer into parts of `part_items` items. Several threads may call make().
 class LateFill {
  public:
-  /// 512 bytes of fp32. A scattered access generates few unused items, and a contiguous access
+  /// 512 bytes of fp32: a scattered access generates few unused items, and a contiguous access
   /// seldom reaches a new part.
   static constexpr std::int64_t kPartItems = 128;
 
-  /// The loop has a buffer to write to. `reads` are the ranges that it reads; they must not change.
+  /// The loop must have a buffer to write to. `reads` are the ranges that the loop reads; their
+  /// contents must not change.
   explicit LateFill(HostLoop loop, std::vector<AddressRange> reads = {},
                     std::int64_t part_items = kPartItems);
 
@@ -39,12 +40,12 @@ class LateFill {
     return std::any_of(reads_.begin(), reads_.end(),
                        [&](const AddressRange& read) { return read.meets(range); });
   }
-  /// Generates the missing parts of a range. The range may extend past the buffer.
+  /// Generates the missing parts of a range, which may extend past the buffer.
   void make(std::uint64_t address, std::size_t bytes);
-  /// Generates all missing parts, on `threads` threads.
+  /// Generates all missing parts on `threads` host threads.
   void make_all(unsigned threads);
-  /// Call before something else writes the whole range, while no kernel runs. Generates the parts
-  /// that extend past the range, and marks the parts within it as generated.
+  /// Call before other code overwrites the whole range, while no kernel runs. Generates the parts
+  /// that extend past the range, and marks the parts within the range as generated.
   void leave(const AddressRange& range);
 
  private:

@@ -1,4 +1,4 @@
-// Phases of mbarriers that warps wait for.
+// mbarrier phases that warps wait for.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,14 @@
 
 namespace gpuexp::sim {
 
-/// mbarriers that lanes test by SYNCS.PHASECHK.
+/// mbarriers whose phases the lanes test by SYNCS.PHASECHK.
 struct AwaitedPhases {
   bool have_ended = true;
-  std::vector<std::uint64_t> offsets;  ///< in the block's shared memory
+  std::vector<std::uint64_t> offsets;  ///< offsets in the block's shared memory
 };
 
-/// Phases that `op`, the lanes' next instruction, tests. Throws Fault if an mbarrier is missing.
+/// Returns the phases that `op`, the lanes' next instruction, tests. Throws Fault if an address
+/// holds no mbarrier.
 AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes);
 
 }  // namespace gpuexp::sim

@@ -1,4 +1,4 @@
-// Common parts of comparisons: their modifiers, and results combined with another predicate.
+// Comparisons: their modifiers, and the combination of results with another predicate.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ GPUEXP_INLINED LaneMask combined(Combine how, LaneMask a, LaneMask b) {
   return a;
 }
 
-/// Comparisons of floating-point numbers, by index. NUM holds if both operands are numbers, F
-/// never.
+/// Floating-point comparisons, by index. NUM is true if both operands are numbers; F is always
+/// false.
 inline constexpr std::array<std::string_view, 8> kFloatCompares{"LT", "EQ", "LE",  "GT",
                                                                 "NE", "GE", "NUM", "F"};
-inline constexpr std::uint8_t kUnordered = 8;  ///< the comparison also holds if an operand is NaN
+inline constexpr std::uint8_t kUnordered = 8;  ///< the comparison is also true if an operand is NaN
 
-/// Comparison of a modifier such as "GE", "GEU" or "NAN"; empty for other modifiers.
+/// Returns the comparison of a modifier such as "GE", "GEU" or "NAN"; empty for other modifiers.
 inline std::optional<std::uint8_t> float_compare(std::string_view modifier) {
   if (modifier == "NAN") return kUnordered | 7;
   const bool is_unordered = modifier.size() == 3 && modifier.ends_with('U');
@@ -58,8 +58,8 @@ GPUEXP_INLINED bool compare_floats(std::uint8_t how, T a, T b) {
   }
 }
 
-/// Writes the result to the first destination and its opposite to the second. Op::value selects how
-/// they are combined with the third source.
+/// Writes the result to the first destination and its complement to the second, each combined with
+/// the third source as Op::value selects.
 GPUEXP_INLINED void write_comparison(Warp& warp, const Op& op, LaneMask lanes, LaneMask result) {
   const auto how = static_cast<Combine>(op.value);
   const LaneMask with = read_predicate(warp, op.from[2]);

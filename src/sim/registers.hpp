@@ -1,4 +1,4 @@
-// Functions that read an instruction's sources and write its destinations, for all lanes at once.
+// Reads an instruction's sources and writes its destinations, for all lanes at once.
 #pragma once
 
 #include <cstring>
@@ -10,8 +10,7 @@ namespace gpuexp::sim {
 
 inline constexpr std::uint32_t kSign32 = 0x80000000u;
 
-/// Index of one of eight predicates. If a listing has another operand where a predicate belongs, a
-/// wrong predicate is read, but never one out of range.
+/// Index of one of eight predicates; always in range, even if the operand is not a predicate.
 constexpr unsigned predicate_index(const Source& source) {
   return source.index & kTruePredicate;
 }
@@ -23,7 +22,7 @@ GPUEXP_INLINED LaneMask read_predicate(const Warp& warp, const Source& source) {
   return source.inverted ? ~value : value;
 }
 
-/// A source without its modifiers. Registers are returned by reference.
+/// Reads a source without its modifiers. Returns registers by reference.
 GPUEXP_INLINED const Lanes32& read_raw(const Warp& warp, const Source& source, Lanes32& scratch) {
   switch (source.kind) {
     case Operand::Kind::reg: return warp.registers[source.index];
@@ -32,7 +31,7 @@ GPUEXP_INLINED const Lanes32& read_raw(const Warp& warp, const Source& source, L
   }
 }
 
-/// A source as integer: -R is its two's complement, ~R its bitwise complement.
+/// Reads a source as an integer: -R is the two's complement, ~R the bitwise complement.
 GPUEXP_INLINED const Lanes32& read_integer(const Warp& warp, const Source& source,
                                            Lanes32& scratch) {
   const Lanes32& raw = read_raw(warp, source, scratch);
@@ -46,7 +45,7 @@ GPUEXP_INLINED const Lanes32& read_integer(const Warp& warp, const Source& sourc
   return scratch;
 }
 
-/// A source as fp32: |R| and -R change the sign bit.
+/// Reads a source as fp32: |R| and -R change the sign bit.
 GPUEXP_INLINED const Lanes32& read_float_bits(const Warp& warp, const Source& source,
                                               Lanes32& scratch) {
   const Lanes32& raw = read_raw(warp, source, scratch);
@@ -58,7 +57,7 @@ GPUEXP_INLINED const Lanes32& read_float_bits(const Warp& warp, const Source& so
   return scratch;
 }
 
-/// A pair of registers; the first one has the lower bits.
+/// Reads a pair of registers; the first register has the lower bits.
 GPUEXP_INLINED void read_pair(const Warp& warp, const Source& source, Lanes64& value) {
   if (source.kind == Operand::Kind::reg) {
     if (source.index == kZeroRegister) return value.of.fill(0);
@@ -101,10 +100,10 @@ GPUEXP_INLINED void write(Warp& warp, const Source& to, LaneMask lanes, const La
     reg[l] = lanes >> l & 1 ? value[l] : reg[l];
 }
 
-/// Type of read_raw, read_integer and read_float_bits.
 using ReadLanes = const Lanes32& (*)(const Warp& warp, const Source& source, Lanes32& scratch);
 
-/// Writes function(a), function(a, b) or function(a, b, c) per lane, for the first sources.
+/// Writes function(a), function(a, b) or function(a, b, c) per lane; the arguments are the first
+/// sources.
 template <ReadLanes read = read_integer, class Function>
 GPUEXP_INLINED void write_each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
   using Bits = std::uint32_t;

@@ -40,7 +40,7 @@ inline bool is_rounded_up(Rounding rounding, bool is_negative, bool is_odd, std:
 /// bits set except the sign, as in the GPU's conversions.
 template <SmallFloat format>
 std::uint32_t round_to(double value, Rounding rounding = Rounding::nearest) {
-  constexpr int kFraction = 52;  // of fp64
+  constexpr int kFraction = 52;  // fraction bits of fp64
   constexpr std::uint32_t kSign = 1u << (format.exponent_bits + format.fraction_bits);
   constexpr std::uint32_t kInfinity = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
   constexpr int kMinExponent = 1 - format.bias();
@@ -93,7 +93,7 @@ inline std::uint32_t round_to_e5m2(double value) {
 /// Exact value of a number in the format. Ignores bits above the format's bits.
 template <SmallFloat format>
 float value_of(std::uint32_t bits) {
-  constexpr int kFraction = 23;  // of fp32
+  constexpr int kFraction = 23;  // fraction bits of fp32
   constexpr int kUp = kFraction - format.fraction_bits;
   constexpr std::uint32_t kMagnitude = (1u << (format.exponent_bits + format.fraction_bits)) - 1;
   const std::uint32_t sign = (bits >> (format.exponent_bits + format.fraction_bits) & 1) << 31;

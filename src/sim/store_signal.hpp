@@ -1,4 +1,4 @@
-// Lets host threads that execute ranks in one memory wait for each other's stores.
+// Lets host threads that execute different ranks in one memory wait for each other's stores.
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 
 namespace gpuexp::sim {
 
-/// Counts the rounds in which a thread stored a value that others may wait for, and wakes threads
+/// Counts rounds in which a thread stored a value that other threads may wait for. Wakes threads
 /// that wait for the count to change.
 class StoreSignal {
  public:

@@ -1,5 +1,5 @@
-// Registers of a warp that hold data which was never written. Loads of shared and local memory may
-// read past what a kernel has stored, as long as no instruction uses the result.
+// Registers of a warp that contain data loaded from unwritten memory. A kernel may load unwritten
+// shared and local memory if no instruction uses the result.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ class UndefinedRegisters {
   struct Origin {
     Space space = Space::shared;
     Lanes64 address;
-    std::uint32_t place = 0;  ///< in the program
+    std::uint32_t place = 0;  ///< index in the program
     unsigned width = 0;
   };
 
   void add(unsigned first, unsigned registers, LaneMask lanes, const Origin& origin);
-  /// Call when the registers receive other values.
+  /// Call when the registers are overwritten.
   void remove(unsigned first, unsigned registers, LaneMask lanes);
 
   LaneMask lanes_of(unsigned index) const { return lanes_[index]; }

@@ -1,4 +1,4 @@
-// State of a warp: registers and predicates of its lanes.
+// State of a warp.
 #pragma once
 
 #include <array>
@@ -14,15 +14,15 @@ namespace gpuexp::sim {
 
 class Block;
 
-/// Threads that reached a barrier of the block, and threads that voted yes.
+/// Number of threads that reached a barrier of the block, and number of yes votes.
 struct BarrierVotes {
   std::uint32_t all = 0;
   std::uint32_t yes = 0;
 };
 
-/// A load of memory that other ranks may write, with the values that its first lane loaded.
+/// A load of memory that other ranks may write, and the values that its first lane loaded.
 struct PolledLoad {
-  std::uint32_t next = 0;  ///< instruction
+  std::uint32_t next = 0;  ///< index of the instruction
   LaneMask lanes = 0;
   std::uint64_t address = 0;
   std::array<std::uint32_t, 4> words{};
@@ -38,8 +38,8 @@ struct Warp {
     predicates[kTruePredicate] = kAllLanes;
   }
 
-  /// Called by an instruction that must be repeated, or that reports failure, because it waits for
-  /// an event: other warps run first.
+  /// Call when an instruction must be repeated, or reports failure, because it waits for an event.
+  /// Other warps then run first.
   void wait() {
     divergence.yield();
     waits = true;
@@ -51,24 +51,26 @@ struct Warp {
   }
 
   Block& block;
-  unsigned index;  ///< within the block
+  unsigned index;  ///< in the block
   Divergence divergence;
-  bool waits = false;                              ///< its turn ended with wait()
-  bool ends_turn = false;                          ///< it may poll memory that others write
-  PolledLoad last_polled_load;                     ///< last load of memory that others may write
-  bool polls = false;                              ///< its turn ended with an identical load
-  bool signals = false;                            ///< other ranks may wait for what it stored
-  std::uint64_t steps = 0;                         ///< instructions executed
-  std::uint32_t product_groups = 0;                ///< wgmma groups that it has committed
-  BarrierVotes votes;                              ///< at its last barrier
-  std::uint32_t cluster_arrivals = 0;              ///< at the cluster's barrier
-  bool awaits_cluster = false;                     ///< it has arrived there, but not waited yet
-  std::uint8_t vote_kind = 0;                      ///< kind of its vote at the block's barrier
-  std::unique_ptr<LocalMemory> local;              ///< null: unused
-  std::unique_ptr<UndefinedRegisters> undefined;   ///< null: none, the common case
-  alignas(64) std::array<Lanes32, 256> registers;  ///< only the kernel's are cleared; RZ stays 0
-  std::array<std::uint32_t, 256> uniform{};        ///< URZ stays 0
-  std::array<LaneMask, 8> predicates{};            ///< PT stays all lanes
+  bool waits = false;           ///< whether its turn ended with wait()
+  bool ends_turn = false;       ///< whether it may poll memory that other ranks write
+  PolledLoad last_polled_load;  ///< last load of memory that other ranks may write
+  bool polls = false;           ///< whether its turn ended with a repeated load of unchanged values
+  bool signals = false;         ///< whether it stored values that other ranks may wait for
+  std::uint64_t steps = 0;      ///< number of executed instructions
+  std::uint32_t product_groups = 0;    ///< number of committed wgmma groups
+  BarrierVotes votes;                  ///< votes at its last barrier
+  std::uint32_t cluster_arrivals = 0;  ///< number of arrivals at the cluster's barrier
+  /// Whether it has arrived at the cluster's barrier and not yet waited.
+  bool awaits_cluster = false;
+  std::uint8_t vote_kind = 0;                     ///< kind of its vote at the block's barrier
+  std::unique_ptr<LocalMemory> local;             ///< null: unused
+  std::unique_ptr<UndefinedRegisters> undefined;  ///< null: none, the common case
+  /// Only the kernel's registers are cleared; RZ stays 0.
+  alignas(64) std::array<Lanes32, 256> registers;
+  std::array<std::uint32_t, 256> uniform{};  ///< URZ stays 0
+  std::array<LaneMask, 8> predicates{};      ///< PT stays true in all lanes
   std::array<bool, 8> uniform_predicates{{false, false, false, false, false, false, false, true}};
 };
 

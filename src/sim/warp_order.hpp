@@ -1,9 +1,8 @@
-// Order between warps of a block that synchronize at barriers of only some warps: the time up to
-// which accesses of one warp precede the next access of another.
+// Order of accesses between warps of a block that synchronize at barriers of only some warps.
 //
-// A warp that arrives at a barrier contributes its own accesses and those that it knows to precede
-// them. The warps that wait there learn of all of them. Warps that only arrive (BAR.ARV) continue
-// and learn nothing.
+// A warp that arrives at a barrier contributes its accesses and the accesses that it knows to
+// precede them. Warps that wait at the barrier learn of all contributed accesses. Warps that only
+// arrive (BAR.ARV) learn nothing.
 #pragma once
 
 #include <array>
@@ -15,20 +14,18 @@
 
 namespace gpuexp::sim {
 
-/// Warps of a block, one bit each.
 using WarpMask = std::uint32_t;
 
 class WarpOrder {
  public:
-  /// `clock` is the block's clock.
   WarpOrder(BlockTime& clock, std::size_t warps) : clock_(clock), known_(warps) {}
 
   void arrive(unsigned barrier, unsigned warp);
-  /// The barrier is complete, and the `waiters` continue. All lanes of the `whole` warps have
-  /// arrived and see the earlier accesses of their own warp.
+  /// Call when the barrier is complete and the `waiters` continue. All lanes of the warps in
+  /// `whole` have arrived, so they see the earlier accesses of their own warp.
   void release(unsigned barrier, WarpMask waiters, WarpMask whole);
 
-  /// Time up to which accesses of `about` precede the next access of `warp`.
+  /// Time up to which accesses of warp `about` precede the next access of `warp`.
   BlockTime known(unsigned warp, unsigned about) const { return known_[warp][about]; }
 
  private:

@@ -12,14 +12,14 @@ namespace gpuexp {
 /// The kernels of a variant's launch and the memory that they access.
 struct LaunchToTime {
   Steps steps;
-  std::vector<ResidentKernel> kernels;  ///< kernels of the steps
-  std::vector<HostedStep> hosted;       ///< all steps, for variants timed on the host's clock
-  bool as_graph = false;                ///< the steps are enqueued as one graph
+  std::vector<ResidentKernel> kernels;
+  std::vector<HostedStep> hosted;  ///< all steps, for variants timed on the host's clock
+  bool as_graph = false;           ///< whether the steps are enqueued as one graph
   LaunchFootprint footprint;
-  std::string refusal;  ///< why its time cannot be predicted; empty if it can
+  std::string refusal;  ///< why the time cannot be predicted; empty if it can
 };
 
-/// Results that launches of one problem reuse if they share kernels.
+/// Results that launches of one problem share.
 struct KnownKernels {
   GridFootprints footprints;
   KernelTimes times;
@@ -30,15 +30,15 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
                             const DeviceSpec& device, const KernelResources& resources,
                             KnownKernels* known = nullptr);
 
-/// Collects only the first launch of `kernel` with this grid on any rank, for predicting its time
-/// by itself. Returns a refusal if no rank launches it or it cannot be executed. Throws
+/// Collects only the first launch of `kernel` with this grid on any rank, to predict its time in
+/// isolation. Returns a refusal if no rank launches it or if it cannot be executed. Throws
 /// sim::Stopped.
 LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const void* kernel,
                             const Extent& grid, sim::Simulator& simulator, const DeviceSpec& device,
                             const KernelResources& resources);
 
-/// Predicts the time of a launch. The result contains a refusal if the launch cannot be executed or
-/// a kernel faults. Throws sim::Stopped.
+/// Predicts the time of a launch. Returns a refusal if the launch cannot be executed or a kernel
+/// faults. Throws sim::Stopped.
 CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,
                            const DeviceSpec& device, const Ceilings& ceilings,
                            KnownKernels* known = nullptr);

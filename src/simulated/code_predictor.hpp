@@ -1,4 +1,4 @@
-// Predicts the times of a plan's cells from machine code, in background threads.
+// Predicts the times of a plan's cells from machine code, on background threads.
 #pragma once
 
 #include <filesystem>
@@ -15,41 +15,41 @@
 namespace gpuexp {
 
 struct CodePredictorOptions {
-  unsigned threads = 1;  ///< at least one
-  /// Folder of the stored predictions; empty: none are stored.
+  unsigned threads = 1;  ///< at least 1
+  /// Folder of stored predictions; empty: predictions are not stored.
   std::filesystem::path kept_in;
-  /// Build id of the program, which contains the kernels' code and the model. Empty: no predictions
-  /// are stored.
+  /// Build id of the program, which identifies the kernels' code and the model. Empty: predictions
+  /// are not stored.
   std::string build_id;
-  /// Identity of the tools that find_code needs (ToolkitTools::identity).
+  /// ToolkitTools::identity of the tools that find_code needs.
   std::string tools = {};
   sim::FindCode find_code = compiled_from_ptx;  ///< see Simulator::find_code
-  /// Called repeatedly by several threads; true ends all predictions in progress.
+  /// Called repeatedly by several threads. If it returns true, all predictions in progress end.
   std::function<bool()> interrupted = [] { return false; };
 };
 
 class CodePredictor {
  public:
   /// Starts predicting the plan's cells, longest launches first. The plan and the kernels must
-  /// outlive it.
+  /// outlive this object.
   CodePredictor(const Plan& plan, const KernelResources& kernels,
                 const CodePredictorOptions& options);
   /// Ends the predictions in progress.
   ~CodePredictor();
 
-  /// True if the cell's prediction, or the reason why there is none, is available.
+  /// Whether the cell's prediction, or the reason why there is none, is available.
   bool is_predicted(const Cell& cell) const;
 
-  /// Waits for the cell's prediction and adds its time, or the reason why there is none, to
+  /// Waits for the cell's prediction, and adds its time or the reason for a missing time to
   /// `prediction`.
   void refine(const Cell& cell, Prediction& prediction);
 
-  /// Sets the cache and DRAM counts among the cell's counts. Does nothing if the cell has no
-  /// predicted time or none of these counts is requested.
+  /// Sets the cache and DRAM counts in `counts`. Does nothing if the cell has no predicted time or
+  /// none of these counts is requested.
   void count_caches(const Cell& cell, LaunchCounts& counts);
 
-  /// Cache and DRAM counts per kernel of a launch that was not executed, for those of `metrics`
-  /// that the caches determine. No kernels if the cell has no predicted time.
+  /// Counts per kernel of a launch that was not executed, for the metrics of `metrics` that caches
+  /// determine. Has no kernels if the cell has no predicted time.
   LaunchCounts cache_counts(const Cell& cell, const std::vector<std::string>& metrics);
 
  private:

@@ -1,4 +1,4 @@
-// The kernels of a cubin, produced by ptxas or NVRTC.
+// Kernels of a cubin from ptxas or NVRTC.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ namespace gpuexp {
 
 class CubinKernels {
  public:
-  /// Reads the file `cubin`, compiled for `architecture` ("sm_90a"). `name` appears in messages;
-  /// the tools write to `folder`. Throws ToolError if a tool is missing or fails, and
+  /// Reads the file `cubin`, compiled for `architecture` ("sm_90a"). `name` is used in messages;
+  /// tools write to `folder`. Throws ToolError if a tool is missing or fails, and
   /// std::runtime_error if its output cannot be parsed.
   CubinKernels(const std::string& cubin, const std::string& architecture, const std::string& name,
                const ToolkitTools& tools, const TemporaryFolder& folder);
@@ -22,12 +22,12 @@ class CubinKernels {
   CubinKernels(const CubinKernels&) = delete;
   CubinKernels& operator=(const CubinKernels&) = delete;
 
-  /// The kernel, or null if the cubin does not have it. Valid as long as this object; it has no
-  /// host stub.
+  /// The kernel, without a host stub; null if the cubin lacks it. Valid while this object exists.
   const KernelResource* find(const std::string& lowered_name) const;
 
+  /// Storage for rows_.
  private:
-  std::vector<CompiledKernel> owned_;  ///< storage that rows_ refers to
+  std::vector<CompiledKernel> owned_;
   std::map<std::string, KernelResource> rows_;
 };
 

@@ -1,14 +1,14 @@
-// Host memory for buffers as large as a GPU's.
+// Host memory for buffers as large as those of a GPU.
 #pragma once
 
 #include <cstddef>
 
 namespace gpuexp {
 
-/// Memory that the host commits when it is touched. It is aligned to 8 GiB and to a power of two
-/// not below its size. L1 selects tag banks by a hash of the line number and sets by the offset
+/// Memory that the host commits on first touch. It is aligned to 8 GiB and to a power of two that
+/// is at least its size. L1 selects tag banks by a hash of the line number, and sets by the offset
 /// within 8 GiB. With this alignment, no offset carries into the bits of the start address, so
-/// counts do not depend on the buffer's location.
+/// counts do not depend on the buffer's address.
 class HostMemory {
  public:
   /// Throws std::bad_alloc.

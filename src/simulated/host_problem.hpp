@@ -19,11 +19,11 @@
 namespace gpuexp {
 
 /// Buffers, inputs and references of one problem on every rank. A launch contains each rank's
-/// steps; counts and times refer to rank 0. The family and the simulator must outlive it. While it
-/// exists, its memory is the only memory that the simulator's kernels can access.
+/// steps; counts and times are rank 0's. The family and the simulator must outlive this object.
+/// While it exists, the simulator's kernels can access only its memory.
 class HostProblem {
  public:
-  /// Throws sim::Fault and std::runtime_error like Simulator::run.
+  /// Throws sim::Fault and std::runtime_error, as Simulator::run does.
   HostProblem(const Family& family, const Values& values, std::uint64_t seed,
               const DeviceSpec& device, sim::Simulator& simulator);
 
@@ -32,31 +32,31 @@ class HostProblem {
   /// Contents of the buffer with this index, on rank 0.
   std::span<const std::byte> buffer(std::size_t index) const;
 
-  /// Residence of the buffer that contains the address; Residence::device if no buffer does.
+  /// Residence of the buffer that contains the address; Residence::device if no buffer contains it.
   Residence residence_of(const void* address) const;
 
-  /// Selects the blocks that later launches execute; empty: all of them.
+  /// Selects the blocks that later launches execute; empty: all blocks.
   void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
 
-  /// Restores the buffers that launches modify and read, and invalidates the contents of the
-  /// variant's outputs. If all blocks are executed, computes the references unless they exist.
+  /// Restores the buffers that launches modify and read, and invalidates the variant's outputs. If
+  /// launches execute all blocks, computes missing references.
   void poison(const Variant& variant);
 
-  /// Sets the signal words of all ranks (Buffer::flags_from) to values of a later launch: kernels of
-  /// a rank then run as if the other ranks were ahead.
+  /// Sets the signal words of all ranks (Buffer::flags_from) to values of a later launch, so that
+  /// kernels of a rank run as if the other ranks were ahead.
   void signal_ahead();
 
   int ranks() const { return static_cast<int>(ranks_.size()); }
-  /// The steps of a launch on a rank, with inputs restored to their state before a launch.
+  /// Steps of a launch on a rank. Restores the inputs to their state before a launch.
   Steps steps(const Variant& variant, int rank = 0);
 
   /// Launches the variant and returns the executions of rank 0's kernels. The ranks run
-  /// concurrently, one thread each, and execute their blocks in order.
+  /// concurrently, one host thread each, and each executes its blocks in order.
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 
-  /// Verifies the variant's last launch. If only some blocks were executed, compares the elements
-  /// that these blocks wrote: all of them, or as many, drawn by the seed, as a reference of about
-  /// one second allows. Inputs that the launch changed are generated again.
+  /// Verifies the variant's last launch. If the launch executed only some blocks, compares elements
+  /// that these blocks wrote: all of them, or a random sample whose reference takes about one
+  /// second. Restores inputs that the launch changed.
   Verification check(const Variant& variant);
 
   MetricValues measured_metrics(const Variant& variant);
@@ -93,7 +93,7 @@ class HostProblem {
   std::vector<ElementRange> stored_ranges(Rank& rank, std::size_t output);
   Sample sample_of(Rank& rank, std::size_t output, double share);
   void check_elements(Rank& rank, std::size_t output, const Sample& sample, Verification& result);
-  /// Name of the first input that the last launch changed, empty if none; inputs are restored.
+  /// Restores inputs that the last launch changed. Returns the name of the first; empty if none.
   std::string changed_input();
   LaunchContext context(Rank& rank, const Variant& variant);
 
@@ -105,7 +105,7 @@ class HostProblem {
   std::vector<Rank> ranks_;
   std::optional<HostMemory> report_;  ///< a WaitReport, for problems that span GPUs
   std::optional<sim::BlockSampling> sampling_;
-  bool was_sampled_ = false;  ///< the last launch executed only some blocks
+  bool was_sampled_ = false;  ///< whether the last launch executed only some blocks
 };
 
 }  // namespace gpuexp

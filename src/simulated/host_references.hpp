@@ -1,5 +1,5 @@
-// References of one problem's outputs, computed by host loops. They do not depend on the simulator
-// that executes the kernels.
+// References of one problem's outputs, computed by host loops, independently of the simulator that
+// executes the kernels.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@ struct ElementRange {
   std::int64_t end;
 };
 
-/// Computes references from the contents of the buffers, before a launch changes them.
+/// Computes references from the contents of the buffers before a launch changes them.
 class HostReferences {
  public:
-  /// All arguments must outlive this object. The simulator's threads compute the references.
+  /// All arguments must outlive this object. The simulator's host threads compute the references.
   HostReferences(const Family& family, const void* problem, const void* data,
                  sim::Simulator& simulator);
 
-  /// Invalidates all references; they are recomputed when needed.
+  /// Invalidates all references.
   void forget();
 
-  /// Computes the references of all elements of these outputs, unless they exist.
+  /// Computes missing references of all elements of these outputs.
   void make(const std::vector<std::size_t>& outputs);
-  /// Computes the references of the ranges of one output. False if the reference cannot be computed
+  /// Computes references of ranges of one output. Returns false if the reference cannot be computed
   /// element by element.
   bool make(std::size_t output, const std::vector<ElementRange>& ranges);
 
-  /// The comparison of an output; the caller must set `got` and `tolerance`.
+  /// Comparison of an output, in which the caller must set `got` and `tolerance`.
   Comparison comparison(std::size_t output) const;
 
  private:
@@ -49,7 +49,7 @@ class HostReferences {
   };
 
   Reference& reference(std::size_t output);
-  /// One view per output of the family; empty for outputs that are not requested.
+  /// One view per output of the family; empty for outputs that are not in `outputs`.
   std::vector<ReferenceView> views(const std::vector<std::size_t>& outputs, bool is_accurate);
   void run_on_registered_memory(const std::vector<std::size_t>& outputs);
   bool run_ranges(const Steps& steps, const double* values,

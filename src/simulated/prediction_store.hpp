@@ -1,4 +1,4 @@
-// Stores times and cache counts that were predicted from machine code between runs of the program.
+// Keeps times and cache counts predicted from machine code between runs of the program.
 #pragma once
 
 #include <filesystem>
@@ -12,27 +12,27 @@
 
 namespace gpuexp {
 
-/// The prediction of a cell's time and caches from machine code.
+/// Predicted time and cache counts of a cell.
 struct CodePrediction {
   std::optional<double> time_us;
-  std::vector<Term> terms;               ///< terms of the time
-  std::string why_not;                   ///< why there is no time; empty if there is one
-  std::vector<CacheCounts> caches = {};  ///< per kernel of the launch; empty without a time
+  std::vector<Term> terms;
+  std::string why_not;                   ///< why no time is predicted; empty if one is
+  std::vector<CacheCounts> caches = {};  ///< by kernel of the launch; empty without a time
   std::vector<StepTime> timeline = {};   ///< CodeTime::timeline
-  /// True if another attempt would give the same result; false if a tool failed or memory ran out.
-  /// Unsettled predictions are not stored.
+  /// Whether another attempt would give the same result. False if a tool failed or memory ran out;
+  /// such predictions are not stored.
   bool is_settled = true;
 };
 
-/// One file per prediction. Read and write errors count as a missing prediction.
+/// Stores each prediction in a file. Read and write errors count as a missing prediction.
 class PredictionStore {
  public:
   /// Stores nothing if `folder` is empty.
   explicit PredictionStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// The prediction for the key, which is everything that it depends on, as text.
+  /// Returns the prediction for `key`, a text of everything that the prediction depends on.
   std::optional<CodePrediction> find(const std::string& key) const;
-  /// Stores a settled prediction; ignores unsettled ones.
+  /// Stores the prediction if it is settled.
   void keep(const std::string& key, const CodePrediction& prediction) const;
 
  private:

@@ -1,5 +1,5 @@
-// Machine code for GPUs for which this binary contains only PTX, compiled by ptxas of the installed
-// CUDA Toolkit, as the driver would compile it.
+// Machine code for GPUs for which the program contains only PTX. The installed toolkit's ptxas
+// compiles the PTX, as the driver would.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@ class PtxCompiler {
   /// Compiles for one compute capability (80 for 8.0). `binary` is the file that contains the PTX.
   PtxCompiler(std::string binary, ToolkitTools tools, int compute_capability);
 
-  /// The kernel, given its row for another architecture. The first request for a kernel compiles
-  /// its whole module. Valid as long as this object. Throws std::runtime_error if a tool is missing
-  /// or fails, or if there is no PTX that this GPU runs.
+  /// Returns the kernel, given its row for another architecture. The first request for a kernel
+  /// compiles its whole module. Valid while this object exists. Throws std::runtime_error if a tool
+  /// is missing or fails, or if the binary has no PTX that this GPU runs.
   const KernelResource& code_of(const KernelResource& known);
 
  private:
@@ -28,11 +28,11 @@ class PtxCompiler {
   ToolkitTools tools_;
   int compute_capability_;
   std::map<std::string, CubinKernels> modules_;
-  std::map<std::string, std::string> failures_;  ///< by module, why it has no code
+  std::map<std::string, std::string> failures_;  ///< by module: why it has no code
 };
 
-/// PtxCompiler::code_of for this program's own PTX, with the tools of the build or in PATH. A
-/// module is compiled once per process. Calls from several threads are serialized.
+/// PtxCompiler::code_of for this program's own PTX, with the tools of the build or in PATH.
+/// Compiles a module once per process. Serializes calls from several threads.
 const KernelResource& compiled_from_ptx(const KernelResource& known, int compute_capability);
 
 }  // namespace gpuexp

@@ -1,5 +1,4 @@
-// The executor that runs cells on the CPU by executing the kernels' machine code. It cannot time
-// launches.
+// Executor that executes the kernels' machine code on the CPU. It cannot time launches.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace gpuexp {
 
-/// Number of blocks executed per grid.
+/// Number of blocks to execute per grid.
 struct ExecutedBlocks {
   static constexpr std::int64_t kAsNeeded =
       0;  ///< all blocks of a small launch, a sample of a large one
@@ -25,7 +24,7 @@ struct ExecutedBlocks {
   std::int64_t count = kAsNeeded;
 };
 
-/// Selects the blocks of the variant's launch that are executed; empty: all of them.
+/// Selects the blocks of the variant's launch to execute; empty: all blocks.
 std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void* problem,
                                               ExecutedBlocks blocks, std::uint64_t seed);
 
@@ -33,19 +32,19 @@ struct SimulatedOptions {
   double launch_timeout_s = 30;
   ExecutedBlocks blocks = {};
   sim::FindCode find_code = compiled_from_ptx;  ///< see Simulator::find_code
-  /// Called by several threads while kernels run; true ends the launch.
+  /// Called by several threads while kernels run. If it returns true, the launch ends.
   std::function<bool()> interrupted = [] { return false; };
 };
 
-/// `device` is the GPU that the kernels see and whose code is executed. `device` and `kernels` must
-/// outlive the executor.
+/// `device` is the GPU that the kernels see and whose machine code is executed. `device` and
+/// `kernels` must outlive the executor.
 std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const KernelResources& kernels,
                                                   const SimulatedOptions& options);
 
-/// refusal() returns why the CPU cannot execute a launch: a library call, missing code, a kernel
-/// that launches kernels, an unknown instruction, or too many operations in blocks that depend on
-/// each other's results. Empty if it can.
+/// refusal() returns why the CPU cannot execute a launch; empty if it can. Reasons include a
+/// library call, missing code, a kernel that launches kernels, an unknown instruction, and too many
+/// operations in blocks that depend on each other's results.
 class SimulationLimits {
  public:
   SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,

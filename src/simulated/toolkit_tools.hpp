@@ -1,4 +1,4 @@
-// Runs the CUDA Toolkit's programs on files.
+// Runs the CUDA Toolkit's programs.
 #pragma once
 
 #include <filesystem>
@@ -8,13 +8,12 @@
 
 namespace gpuexp {
 
-/// A tool is missing or failed.
 class ToolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A temporary folder for the tools' files; the destructor removes it with its contents.
+/// A temporary folder for the tools' files. The destructor deletes it.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -32,16 +31,16 @@ class ToolkitTools {
  public:
   /// Searches for tools in `folders`, then in PATH.
   explicit ToolkitTools(std::vector<std::string> folders);
-  /// The tools of the build, if this program runs in its build folder, then those of CUDA_HOME,
+  /// Searches in the build's toolkit if this program runs in its build folder, then in CUDA_HOME,
   /// PATH and /usr/local/cuda.
   static ToolkitTools found();
 
-  /// Path of ptxas, cuobjdump or nvdisasm. Throws ToolError.
+  /// Path of ptxas, cuobjdump or nvdisasm. Throws ToolError if the tool is missing.
   std::string path_of(const std::string& name) const;
-  /// Path, size and modification time of each tool, as text; "none" for a missing tool.
+  /// Text with the path, size and modification time of each tool; "none" for a missing tool.
   std::string identity() const;
-  /// Runs the tool in `folder` and writes its standard output to the file `output` there. Throws
-  /// ToolError.
+  /// Runs the tool in `folder` and writes its standard output to the file `output` in that folder.
+  /// Throws ToolError.
   void run(const std::string& tool, const std::vector<std::string>& arguments,
            const TemporaryFolder& folder, const std::string& output) const;
 
@@ -49,7 +48,7 @@ class ToolkitTools {
   std::vector<std::string> folders_;
 };
 
-/// The contents of the file; empty if it cannot be read.
+/// Contents of the file; empty if it cannot be read.
 std::string text_of_file(const std::string& path);
 
 }  // namespace gpuexp

@@ -1,5 +1,5 @@
-// Completion times of an instruction's memory accesses and mbarrier arrivals. The simulator reports
-// both to this listener while it executes the instruction.
+// Computes completion times of an instruction's memory accesses and mbarrier arrivals, which the
+// simulator reports to this listener while it executes the instruction.
 #pragma once
 
 #include "sim/block.hpp"
@@ -8,17 +8,16 @@
 
 namespace gpuexp {
 
-/// The instruction that the simulator is executing.
 struct RunningInstruction {
   ResidentWarp* warp = nullptr;
   const TimedOp* op = nullptr;
   double now = 0;
-  bool has_requested = false;  ///< whether it accessed memory
-  Served served{};             ///< completion of its memory accesses
-  CopyTime copied{};           ///< completion of its bulk copies
+  bool has_requested = false;  ///< whether the instruction accessed memory
+  Served served{};             ///< completion of the memory accesses
+  CopyTime copied{};           ///< completion of the bulk copies
   double copied_bytes = 0;
-  bool has_ended_phase = false;  ///< whether it completed an mbarrier phase
-  double holds_until = 0;        ///< the warp's next instruction cannot issue earlier
+  bool has_ended_phase = false;  ///< whether the instruction completed an mbarrier phase
+  double holds_until = 0;        ///< earliest issue of the warp's next instruction
   WarpState holds_in = WarpState::wait;
 };
 
@@ -28,7 +27,7 @@ class AccessTimes final : public sim::AccessListener {
 
   /// Call before the instruction is executed.
   void begin(ResidentWarp& warp, const TimedOp& op, double now);
-  /// Returns the completion times. `has_lanes` is false if the guard is false in all lanes.
+  /// Returns the completion times. `has_lanes` is false if no lane's guard is true.
   Served end(bool has_lanes);
 
   void hear(const sim::MemoryAccess& access) override;

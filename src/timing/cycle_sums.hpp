@@ -1,4 +1,4 @@
-// Amounts per cycle, for recent cycles.
+// Sums of a quantity per cycle, for recent cycles.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace gpuexp {
 
-/// Holds more cycles than any load waits, and forgets earlier cycles.
+/// Keeps more cycles than any load waits, and forgets earlier cycles.
 class CycleSums {
  public:
-  /// Adds an amount for the cycle that starts at `when`.
+  /// Adds `amount` in the cycle that starts at `when`.
   void add(double when, double amount) {
     if (clocks_.empty()) clocks_.resize(kKept);
     const double first = std::floor(when);
@@ -21,7 +21,7 @@ class CycleSums {
     of(number + 1) += amount * (when - first);
   }
 
-  /// The amount in `clocks` cycles, starting at `from`.
+  /// The sum over `clocks` cycles, starting at `from`.
   double sum(double from, double clocks) const {
     if (clocks_.empty()) return 0;
     double sum = 0;

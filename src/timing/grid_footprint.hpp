@@ -1,5 +1,5 @@
-// Bytes of global memory that all blocks of a grid access. A few blocks are executed; others do the
-// same at shifted addresses.
+// Bytes of global memory that all blocks of a grid access. Only some blocks are executed; the other
+// blocks make the same accesses at shifted addresses.
 #pragma once
 
 #include <array>
@@ -13,36 +13,37 @@
 
 namespace gpuexp {
 
-/// Ranges that all have the same shift between two blocks.
+/// Ranges that shift by the same distance from one block to another.
 struct GridPart {
   static constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
 
   bool writes = false;
   std::vector<std::vector<ByteRange>> phases;  ///< ranges of one block
-  /// Bytes from a block's addresses to those of its neighbours along x, y and z.
+  /// Distance in bytes from a block's ranges to its neighbours' ranges along x, y and z.
   std::array<std::int64_t, 3> step{};
-  /// Shifts by block number if `step` does not describe them; kNothing: the block has no access.
+  /// Shifts by block number, if `step` does not describe them; kNothing: the block has no access.
   std::vector<std::int64_t> shifts;
-  ByteRange within;           ///< buffer of the ranges, which bounds all blocks' accesses
-  bool is_scattered = false;  ///< addresses depend on data, anywhere in the buffer
+  ByteRange within;           ///< buffer of the ranges; no block's accesses extend past it
+  bool is_scattered = false;  ///< addresses depend on data and may be anywhere in the buffer
 };
 
-/// Sorts ranges, and joins those that overlap or touch.
+/// Sorts ranges, and joins ranges that overlap or touch.
 void join(std::vector<ByteRange>& ranges);
 
-/// Footprint of a launch. If it has clusters, each cluster is a block here.
+/// Footprint of a launch. In a launch with clusters, "block" means a cluster here.
 struct GridFootprint {
   Extent grid;
-  Extent block;  ///< block whose ranges the parts contain
+  Extent block;  ///< block whose ranges are in `parts`
   std::size_t phases = 0;
   std::vector<GridPart> parts;
-  std::string refusal;  ///< why the footprint is not known; empty if it is
+  std::string refusal;  ///< why the footprint is unknown; empty if it is known
 
-  /// Bytes from the addresses of `block` to those of block `number`, or GridPart::kNothing.
+  /// Distance in bytes from the ranges of `block` to those of block `number`, or
+  /// GridPart::kNothing.
   std::int64_t shift(const GridPart& part, std::int64_t number) const;
   /// Shifts of all blocks, by number.
   std::vector<std::int64_t> shifts(const GridPart& part) const;
-  /// Whether each block's addresses are above those of the block before it.
+  /// Whether each block's addresses are above the previous block's addresses.
   bool ascends(const GridPart& part) const;
 };
 

@@ -1,5 +1,5 @@
-// End times of mbarrier phases. The simulator ends a phase at the instruction that requests its
-// last bytes; here the phase ends when the memory path has served them.
+// End times of mbarrier phases. The simulator ends a phase at the instruction that requests the
+// phase's last bytes; here the phase ends when the memory path has served these bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class PhaseTimes {
  public:
   /// Adds an arrival that completes at `there`.
   void add(const sim::MbarrierArrival& arrival, const Release& there);
-  /// End of the last completed phase; 0 if no phase has ended.
+  /// End of the mbarrier's last completed phase; 0 if no phase has ended.
   Release ended_at(const sim::Block& block, std::uint64_t offset) const;
   /// Call when the block has exited.
   void forget(const sim::Block& block);

@@ -1,6 +1,6 @@
-// Registers are divided into two banks by number. Each bank delivers two operands per cycle, so an
-// instruction whose three operands are in one bank takes one more cycle (Jia et al., Dissecting the
-// NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 3.2.1).
+// Conflicts on register banks. Two banks each deliver two operands per cycle, so an instruction
+// whose three operands are in one bank takes one more cycle (Jia et al., Dissecting the NVIDIA
+// Volta GPU Architecture via Microbenchmarking, 2018, section 3.2.1).
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace gpuexp {
 
 class RegisterBanks {
  public:
-  /// Additional cycles that the next instruction needs to read its operands. It does not read
-  /// operands that the previous instruction kept for reuse at the same position.
+  /// Additional cycles in which the next instruction reads its operands. Operands that the previous
+  /// instruction kept for reuse at the same position are not read again.
   double clocks(const sim::Op& op, const Control& control);
 
  private:

@@ -3,7 +3,7 @@
 
 namespace gpuexp {
 
-/// When a result is available, and when it would be if its warp had the SM to itself.
+/// Time at which a result is available, and that time if the warp had the SM to itself.
 struct Release {
   double when = 0;
   double alone = 0;

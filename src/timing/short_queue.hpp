@@ -1,4 +1,4 @@
-// A queue of few elements.
+// A queue of a few elements.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace gpuexp {
 
-/// Like std::deque, but contiguous, and without a lookup of the chunk that holds an element: few
-/// instructions are in the queue, and millions pass through it.
+/// Contiguous, so that access is faster than in std::deque: the queue holds few instructions, and
+/// millions pass through it.
 template <class T>
 class ShortQueue {
  public:
@@ -19,7 +19,7 @@ class ShortQueue {
   const T& operator[](std::size_t i) const { return begin()[i]; }
 
   void push_back(const T& element) { elements_.push_back(element); }
-  /// Moves elements to the front of the memory when as many have been removed as are left.
+  /// Moves elements to the start of the storage when as many elements have been removed as remain.
   void pop_front() {
     constexpr std::size_t kMinErased = 64;
     if (++first_ < kMinErased || first_ < size()) return;

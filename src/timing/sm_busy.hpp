@@ -1,4 +1,4 @@
-// Busy cycles of an SM's parts, and of its share of L2 and DRAM.
+// Busy cycles of an SM's units, and of its share of L2 and DRAM.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@ enum class SmPart : std::uint8_t {
   fp64,
   xu,
   tensor,
-  l1,      ///< L1's tags, or its data stage if global memory uses most of it
-  shared,  ///< the data stage, if shared memory uses most of it
+  l1,      ///< L1's tags, or the data stage if global memory uses it more than shared memory
+  shared,  ///< the data stage, if shared memory uses it more than global memory
   l2,
   dram,
-  latency,  ///< instructions of a warp that has the SM to itself
+  latency,  ///< a warp's instructions if the warp had the SM to itself
 };
 inline constexpr std::size_t kSmParts = 11;
 
@@ -30,7 +30,6 @@ constexpr std::string_view name_of(SmPart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-/// Busy cycles of each part.
 struct SmBusy {
   std::array<double, kSmParts> of{};
 

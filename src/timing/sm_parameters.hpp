@@ -54,7 +54,7 @@ struct AsyncParameters {
   /// From the last arrival at a cluster barrier, for blocks of one warp.
   double cluster_barrier = 66;
   double cluster_barrier_warp = 2.2;     ///< added for each further warp of a block
-  double remote_latency = 200;           ///< of a load from another block's shared memory
+  double remote_latency = 200;           ///< latency of a load from another block's shared memory
   double remote_load_line = 128. / 17;   ///< 128 bytes from another block's shared memory
   double remote_store_line = 128. / 20;  ///< 128 bytes to another block's shared memory
   double fence = 260;                    ///< duration of a GPU-wide MEMBAR with no pending stores

@@ -1,4 +1,3 @@
-// Sums over an SM's instructions.
 #pragma once
 
 #include <vector>
@@ -10,14 +9,14 @@
 namespace gpuexp {
 
 struct SmSums {
-  std::vector<WarpClocks> places;      ///< by index of a warp's next instruction
+  std::vector<WarpClocks> places;      ///< by index of the warp's next instruction
   std::vector<SectorLookups> lookups;  ///< L1 lookups of executed blocks, by instruction
   double l2_reads = 0;                 ///< sectors that executed blocks requested from L2
   double l2_writes = 0;                ///< sectors that executed blocks wrote to L2
-  SharedRepeats repeats;               ///< repeated wavefronts of executed blocks
-  /// Intervals between barriers of executed blocks in which a block requested data from L2.
+  SharedRepeats repeats;
+  /// Number of intervals between barriers in which an executed block requested data from L2.
   double steps = 0;
-  /// Busy cycles for executed blocks; the latency is for the blocks of one slot.
+  /// Busy cycles of executed blocks; `latency` is for the blocks of one slot.
   SmBusy busy;
 
   /// Adds the difference between `after` and `before`, multiplied by `times`.

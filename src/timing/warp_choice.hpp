@@ -5,8 +5,8 @@
 
 namespace gpuexp {
 
-/// Sets Scheduler::choice. Among the warps that can issue first, it chooses the preferred one, else
-/// the one that has been ready longest; no warp if all sleep.
+/// Sets Scheduler::choice. Among the warps that can issue first, chooses the preferred warp, else
+/// the warp that has been ready longest. Chooses no warp if all warps sleep.
 void choose(Scheduler& scheduler);
 
 }  // namespace gpuexp

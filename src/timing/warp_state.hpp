@@ -1,4 +1,4 @@
-// States of a warp in a cycle, with the names of Nsight Compute.
+// States of a warp, named as in Nsight Compute.
 #pragma once
 
 #include <array>
@@ -8,20 +8,20 @@
 
 namespace gpuexp {
 
-/// Stall reasons are smsp__average_warps_issue_stalled_<name> in Nsight Compute.
+/// Stall reasons are the metrics smsp__average_warps_issue_stalled_<name>.
 enum class WarpState : std::uint8_t {
   selected,            ///< issues an instruction
   not_selected,        ///< could issue, but its scheduler chose another warp
-  wait,                ///< for the fixed latency of the previous instruction
-  long_scoreboard,     ///< for a result from L1, L2 or device memory
-  short_scoreboard,    ///< for a result from shared memory or the special function unit
-  math_pipe_throttle,  ///< for the pipe of the instruction
-  mio_throttle,        ///< for an entry in the queue of shared memory and similar units
-  lg_throttle,         ///< for an entry in the queue of local and global memory
-  dispatch_stall,      ///< for operands in one register bank
-  barrier,  ///< for other warps of the block or the cluster, or for products of its warpgroup
-  membar,   ///< until its stores are visible
-  gmma,     ///< until products of its warpgroup have released its registers
+  wait,                ///< waits for the fixed latency of the previous instruction
+  long_scoreboard,     ///< waits for a result from L1, L2 or device memory
+  short_scoreboard,    ///< waits for a result from shared memory or the special function unit
+  math_pipe_throttle,  ///< waits for the instruction's pipe
+  mio_throttle,        ///< waits for an entry in the queue of shared memory and similar units
+  lg_throttle,         ///< waits for an entry in the queue of local and global memory
+  dispatch_stall,      ///< waits for operands in one register bank
+  barrier,  ///< waits for other warps of the block or cluster, or for products of its warpgroup
+  membar,   ///< waits until its stores are visible
+  gmma,     ///< waits until products of its warpgroup have released its registers
 };
 inline constexpr std::size_t kWarpStates = 12;
 
@@ -36,7 +36,6 @@ struct WarpClocks {
   WarpClocks& operator+=(const WarpClocks& more);
   WarpClocks& operator*=(double factor);
   double sum() const;
-  /// The state with the most cycles.
   WarpState largest() const;
 };
 

@@ -1,4 +1,4 @@
-// What a warp waits for before its next instruction can issue, and until when.
+// Computes what a warp waits for before its next instruction can issue, and until when.
 #pragma once
 
 #include <vector>
@@ -15,14 +15,14 @@ class WarpWaits {
             std::vector<WarpClocks>& places)
       : launch_(launch), schedule_(schedule), phases_(phases), places_(places) {}
 
-  /// Computes when the warp's next instruction can issue, regardless of its pipe and scheduler.
+  /// Computes when the warp's next instruction could issue if its pipe and scheduler were free.
   void find_ready(ResidentWarp& warp);
-  /// Holds the warp in `state` until `until`, then does the same.
+  /// Holds the warp in `state` until `until`, then calls find_ready().
   void hold(ResidentWarp& warp, double until, WarpState state);
-  /// Sets the scoreboards and completions of an executed instruction.
+  /// Sets the scoreboards and completion times of an executed instruction.
   void set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served);
   /// Whether the warp sleeps at its next instruction, because the phases that it checks have not
-  /// ended. If they have, sets ResidentWarp::phase_ended.
+  /// ended. If they have ended, sets ResidentWarp::phase_ended.
   bool awaits_phase(ResidentWarp& warp, const TimedOp& op) const;
 
  private:

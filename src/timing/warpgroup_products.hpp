@@ -1,5 +1,5 @@
-// Products of wgmma: the four warps of a warpgroup start each product together. The tensor cores
-// execute one after another while the warps continue.
+// Products of wgmma. The four warps of a warpgroup start each product together. The tensor cores
+// execute the products one after another while the warps continue.
 #pragma once
 
 #include <array>
@@ -15,10 +15,9 @@
 
 namespace gpuexp {
 
-/// Resources that the warpgroups of an SM share.
 struct MatrixPipe {
   Server multiply;  ///< the four tensor cores
-  Server operands;  ///< operands of products in shared memory
+  Server operands;  ///< shared memory reads of operands
 };
 
 class WarpgroupProducts {
@@ -27,30 +26,30 @@ class WarpgroupProducts {
 
   explicit WarpgroupProducts(const SmParameters& parameters) : parameters_(parameters) {}
 
-  /// Starts the warp's product `number`. Returns true if the warp is the last of the four.
+  /// Starts the warp's product `number`. Returns whether this warp is the last of the four.
   bool start(std::size_t number, double now, const TimedOp& op, MatrixPipe& pipe,
              MemoryPath& memory);
-  /// When `products` products, or `groups` groups of them, are complete; empty if a warp has not
-  /// started one of them.
+  /// When the first `products` products, or `groups` groups of products, are complete; empty if a
+  /// warp has not started one of them.
   std::optional<Release> complete(std::size_t products) const;
   std::optional<Release> groups_complete(std::size_t groups) const;
-  /// When the queue has an entry for product `number`.
+  /// When the queue has a free entry for product `number`.
   double place_from(std::size_t number) const;
 
  private:
   struct Started {
     unsigned warps = 0;
-    double at = 0;  ///< by the last warp
+    double at = 0;  ///< time at which the last warp started the product
   };
 
   Release compute(const Started& started, const TimedOp& op, MatrixPipe& pipe, MemoryPath& memory);
 
   const SmParameters& parameters_;
   std::size_t computed_ = 0;      ///< number of products whose times are known
-  std::deque<Started> started_;   ///< the products after these
-  std::deque<double> last_ends_;  ///< ends of the last products' multiply-adds
+  std::deque<Started> started_;   ///< products after the first `computed_`
+  std::deque<double> last_ends_;  ///< ends of the multiply-adds of the last products
   Release last_done_;
-  std::vector<Release> groups_;  ///< completion of each
+  std::vector<Release> groups_;  ///< completion of each group
   double free_from_ = 0;         ///< earliest start of the warpgroup's next product
   double alone_from_ = 0;        ///< earliest start if the SM had no other warpgroup
 };
