@@ -11,10 +11,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The GPU whose scaled ceilings are used for GPUs without recorded ones.
+// GPU whose ceilings are scaled for GPUs without recorded ceilings.
 constexpr const char* kReference = "h200";
 
-// How the conditions of the measurement differ from the present ones; empty if they do not.
+// How the conditions of the measurement differ from the present conditions; empty if they are
+// equal.
 std::string difference(const MeasuringConditions& then, const MeasuringConditions& now) {
   if (then.uuid != now.uuid) return fmt::format("were measured on {}", then.uuid);
   if (then.driver_version != now.driver_version)
@@ -25,7 +26,7 @@ std::string difference(const MeasuringConditions& then, const MeasuringCondition
   return "";
 }
 
-// Collects ceilings, nearest first.
+// Collects ceilings from several sources. The first source of a ceiling takes precedence.
 class Choice {
  public:
   explicit Choice(const DeviceSpec& device) : device_(device) {}
@@ -70,7 +71,7 @@ class Choice {
   }
 
  private:
-  // Includes recorded ceilings of links between two such GPUs.
+  // Also reads recorded ceilings of links between two such GPUs.
   static std::optional<CeilingsFile> recorded_of(const fs::path& ceilings,
                                                  const std::string& spec_id) {
     const fs::path path = ceilings / (spec_id + ".json");
@@ -81,7 +82,7 @@ class Choice {
     return recorded;
   }
 
-  // Ignores files that were measured under other conditions or cannot be read.
+  // Ignores files that cannot be read or were measured under other conditions.
   static void add_kept_links(CeilingsFile& kept, const PresentDevice& present) {
     for (const fs::path& path : present.kept_links) {
       try {
@@ -112,7 +113,7 @@ class Choice {
 
   const DeviceSpec& device_;
   CeilingSource ceiling_source_;
-  std::string why_not_kept_;  ///< empty if they are used, or if no device is present
+  std::string why_not_kept_;  ///< empty if kept ceilings are used or no device is present
 };
 
 }  // namespace

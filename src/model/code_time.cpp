@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kLaunch = "launch";
 
-// Tensor instructions other than fp64 set the clock of the whole SM.
+// Tensor instructions other than fp64 lower the clock of the whole SM.
 double clock_of(const sim::Program& program, const DeviceSpec& device, const Ceilings& ceilings) {
   const bool slows = device.sm_clock_tensor_mhz > 0 &&
                      std::any_of(program.listed.begin(), program.listed.end(), [](const auto& i) {
@@ -31,8 +31,8 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Expected maximum of `of` values, from the mean and the deviation of `some`, by the extreme value
-// theory of the normal distribution.
+// Expected maximum of `of` normally distributed values, from the mean and standard deviation of
+// `some` of them (extreme value theory).
 double expected_largest(const std::vector<double>& some, std::int64_t of) {
   if (static_cast<std::int64_t>(some.size()) >= of)
     return *std::max_element(some.begin(), some.end());
@@ -48,7 +48,6 @@ double expected_largest(const std::vector<double>& some, std::int64_t of) {
   return mean + deviation * (root + (kEuler - std::log(kFourPi * log_of) / 2) / root);
 }
 
-// Whether all ceilings that a prediction needs are known.
 bool is_complete(const Ceilings& c) {
   const std::optional<double> needed[] = {c.sm_clock_hz,
                                           c.dram_read_bytes_per_s,
@@ -84,7 +83,7 @@ std::int64_t places_at_once(const DeviceSpec& device, std::int64_t cluster) {
   return std::max<std::int64_t>(1, device.sm_count * kUsableSms[size] / kSms / cluster);
 }
 
-/// One kernel on one SM, or on the SMs of a cluster.
+/// Times one kernel on one SM, or on the SMs of one cluster.
 class KernelRun {
  public:
   KernelRun(sim::Simulator& simulator, const ResidentKernel& kernel, const KernelTraffic& traffic,
@@ -126,7 +125,7 @@ class KernelRun {
       blocks.order = spread_order(blocks.count);
       sm = time_on_sm(launch_, schedule_, parameters_, blocks, stop_);
     }
-    // The waves that were not executed take as long as the last whole one.
+    // Waves that were not executed take as long as the last whole wave that was.
     const std::size_t wave = static_cast<std::size_t>(blocks.resident);
     const std::size_t executed = sm.starts.size();
     const double left = static_cast<double>(blocks.count) - static_cast<double>(executed);
@@ -163,8 +162,9 @@ class KernelRun {
 
   std::int64_t clusters() const { return blocks_ / cluster_; }
 
-  // If blocks differ in work, as rows of a triangle do, the first ones may not have the mean. So
-  // each is followed by the block at the same distance from the other end.
+  // If blocks differ in work, as rows of a triangle do, the mean of the first blocks may differ
+  // from the mean of all. So each block is followed by the block at the same distance from the
+  // other end.
   static std::vector<std::int64_t> spread_order(std::int64_t count) {
     constexpr double kGolden = 0.618;
     const std::int64_t half = count / 2;
@@ -182,8 +182,8 @@ class KernelRun {
     return order;
   }
 
-  // A free slot gets the next block, so slots are busy until the end, each with blocks of the mean
-  // time. Blocks that end at once wait for the distributor.
+  // A free slot gets the next block, so slots are busy until the end, with blocks of the mean time.
+  // Blocks that end at the same time wait for the distributor.
   double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) const {
     const auto count = static_cast<double>(blocks.count);
     const double waves = std::max(1.0, count / blocks.resident);
@@ -191,12 +191,13 @@ class KernelRun {
                     count * parameters_.block_interval);
   }
 
-  // The grid's last block may take its own path, such as a loop over elements outside full tiles.
-  // It starts among the last and then has its SM to itself, where it is no slower than equal work
-  // among other blocks. Returns 0 if it has no more instructions than others.
+  // Time of the grid's last block, which may execute other code, such as a loop over elements
+  // outside full tiles. It starts among the last blocks and then has its SM to itself, so it is no
+  // slower than equal work among other blocks. Returns 0 if the block has no more instructions than
+  // others.
   double clocks_of_last_block(const BlocksOfSm& executed, const SmTime& sm) const {
     const std::int64_t last = clusters() - 1;
-    if (executed.number(executed.count - 1) >= last) return 0;  // this SM has it
+    if (executed.number(executed.count - 1) >= last) return 0;  // this SM executes it
     if (instructions_of(last) <= sm.max_instructions) return 0;
     return time_on_sm(launch_, schedule_, parameters_, {1, 1, 1, last}, stop_).clocks;
   }
@@ -216,7 +217,7 @@ class KernelRun {
   }
 
   // A launch ends with its slowest SM. If there are several waves, a free SM gets the next block,
-  // so SMs differ at the end by one wave.
+  // so the ends of SMs differ by at most one wave.
   double clocks_of_slowest(const BlocksOfSm& first, const SmTime& executed) const {
     constexpr double kMaxInstructions = 100'000;
     constexpr double kEnoughInstructions = 40'000;
@@ -226,8 +227,8 @@ class KernelRun {
     const double instructions = static_cast<double>(executed.instructions) *
                                 static_cast<double>(wave.count) /
                                 static_cast<double>(executed.starts.size());
-    const auto full = std::min<std::int64_t>(
-        places_, clusters() - (wave.count - 1) * places_);  // SMs with that many blocks
+    // Number of SMs with wave.count blocks.
+    const auto full = std::min<std::int64_t>(places_, clusters() - (wave.count - 1) * places_);
     const auto within = [&](double most) {
       return std::min(full, static_cast<std::int64_t>(most / std::max(1.0, instructions)));
     };
@@ -244,7 +245,7 @@ class KernelRun {
            (first.count == wave.count ? executed.clocks : mean_of(clocks));
   }
 
-  // Counts of all blocks, scaled from the executed ones.
+  // Scales the counts of executed blocks to all blocks.
   CacheCounts l1_counts(const SmTime& sm) const {
     SectorLookups sum;
     for (const SectorLookups& place : sm.lookups)
@@ -260,8 +261,8 @@ class KernelRun {
     return counts;
   }
 
-  // Blocks that share SMs delay each other and may be anywhere in a step of their work. Blocks with
-  // their own SM take equal times, except for their first loads.
+  // Blocks that share an SM delay each other and may be anywhere in a step of their work. Blocks
+  // with their own SM take equal times, except for their first loads.
   double share_that_reaches_l2(const SmTime& sm) const {
     constexpr int kMeasuredComputeCapability = 9;
     if (device_.cc_major != kMeasuredComputeCapability) return 1;
@@ -273,7 +274,7 @@ class KernelRun {
                        parameters_.behind.dram_read_share);
   }
 
-  // Latency while `active_sms_` SMs issue loads, from the latencies with one SM and with all.
+  // Latency while `active_sms_` SMs issue loads, interpolated between one SM and all SMs.
   double loaded(double alone_ns, const std::optional<double>& on_all_sms_ns) const {
     return std::lerp(alone_ns, on_all_sms_ns.value_or(alone_ns), active_sms_ / device_.sm_count);
   }
@@ -281,7 +282,7 @@ class KernelRun {
   void set_figures() {
     constexpr double kNano = 1e-9;
     const double full_clock_hz = *ceilings_.sm_clock_hz;
-    // Latencies within the SM are the same number of cycles at any clock.
+    // Latencies inside the SM are the same number of cycles at any clock.
     const auto own_clocks = [&](double nanoseconds) { return nanoseconds * kNano * full_clock_hz; };
     parameters_.clock_hz = clock_hz_;
     parameters_.rates = sm_rates(device_.cc_major, device_.cc_minor);
@@ -312,7 +313,7 @@ class KernelRun {
 
   // With wgmma, tensor cores reach the datasheet's rate at the datasheet's clock (a chain of
   // m64n256 takes 128 cycles each on one SM of an H200), unless the board's power limits them. The
-  // measured rate on all SMs contains this limit.
+  // rate measured on all SMs includes this limit.
   std::optional<double> wgmma_rate(Pipe pipe) const {
     const auto& peak = device_.peak_ops_per_s[static_cast<std::size_t>(pipe)];
     const auto all = ceilings_.ops(pipe, TensorPath::wgmma);
@@ -327,12 +328,12 @@ class KernelRun {
   void set_behind(const KernelTraffic& traffic) {
     BehindL1& behind = parameters_.behind;
     const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
-    // The maximum of one SM, 64 bytes per cycle, is an assumption that matters only for few blocks.
-    // The copy engine has its own rates.
+    // The maximum of one SM, 64 bytes per cycle, is an assumption; it affects only launches of few
+    // blocks. The copy engine has its own rates.
     constexpr double kMinSectorClocks = kSectorBytes / 64;
     behind.l2_read_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_read_bytes_per_s);
     behind.l2_write_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_write_bytes_per_s);
-    // This port limits streaming writes if DRAM accepts more than L2.
+    // This port limits streaming stores if DRAM accepts more bytes per second than L2.
     behind.l2_first_write_clocks = std::max(
         kMinSectorClocks,
         per_sm / std::max(*ceilings_.l2_write_bytes_per_s, *ceilings_.dram_write_bytes_per_s));
@@ -350,7 +351,7 @@ class KernelRun {
     const double seconds =
         dram.read_scattered / *ceilings_.dram_random_bytes_per_s +
         dram_seconds(ceilings_, dram.read - dram.read_scattered, dram.written).value();
-    // Each sector takes its share of the DRAM time, which includes bytes that were not requested.
+    // Distributes the DRAM time, which includes bytes that were not requested, over all sectors.
     const double sectors = behind.dram_read_share * traffic.read_sectors +
                            behind.dram_write_share * traffic.written_sectors;
     if (sectors > 0)
@@ -367,7 +368,7 @@ class KernelRun {
   ReadsBySms reads_by_sms_;
   std::int64_t blocks_;
   std::int64_t cluster_;  ///< blocks per cluster
-  std::int64_t places_;   ///< clusters that the GPU holds at once
+  std::int64_t places_;   ///< number of clusters that the GPU holds at once
   double active_sms_;
   SmParameters parameters_;
   Schedule schedule_;
@@ -377,7 +378,7 @@ class KernelRun {
 struct SameKernels {
   const ResidentKernel* first = nullptr;
   double count = 0;
-  std::vector<std::size_t> places;  ///< indices in the launch
+  std::vector<std::size_t> places;  ///< indices of the kernels in the launch
   KernelTraffic traffic;            ///< mean over the kernels
 };
 
@@ -405,7 +406,7 @@ std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels
   return found;
 }
 
-// DRAM traffic differs between kernels of one code and between modes. L2 misses read from DRAM.
+// DRAM traffic differs between modes and between kernels with equal code. L2 misses read from DRAM.
 void set_dram(std::vector<CacheCounts>& caches, const std::vector<KernelTraffic>& traffic) {
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const DramBytes& dram = traffic[i].dram;

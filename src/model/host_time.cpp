@@ -25,7 +25,7 @@ bool is_copy(Unit unit) {
   return unit == Unit::copy_to_device || unit == Unit::copy_to_host;
 }
 
-/// Simulates the launch event by event on host and GPU.
+/// Simulates host and GPU during a launch, event by event.
 class HostSchedule {
  public:
   HostSchedule(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
@@ -35,7 +35,7 @@ class HostSchedule {
         further_us_(further_us),
         ceilings_(ceilings),
         call_us_(*ceilings.host_call_ns / kNanosPerMicro),
-        // Latency of a launch to the GPU, and of its end to the host.
+        // Latency from the host's launch to the GPU, and from the GPU's end to the host.
         one_way_us_((*ceilings.host_launch_ns / kNanosPerMicro - call_us_) / 2),
         change_us_(ceilings.unit_change_ns.value_or(0) / kNanosPerMicro),
         states_(steps.size()) {}
@@ -57,12 +57,12 @@ class HostSchedule {
  private:
   struct State {
     double arrives_us = kNever;
-    double ready_us = kNever;  ///< when its stream allows it to start
+    double ready_us = kNever;  ///< when the step's stream allows it to start
     double end_us = kNever;
   };
   struct Worker {
     std::optional<std::size_t> step;  ///< index of the current step
-    double left = 0;                  ///< remaining bytes of a copy, or µs of a kernel
+    double left = 0;                  ///< remaining bytes of a copy, or remaining µs of a kernel
     double free_us = 0;
     std::optional<int> stream;  ///< stream of the last step
     double busy_us = 0;
@@ -70,7 +70,7 @@ class HostSchedule {
 
   bool has_ended(std::size_t place) const { return states_[place].end_us < kNever; }
 
-  // The host runs ahead of the GPU until a step makes it wait.
+  // The host runs ahead of the GPU until a step makes the host wait.
   void call() {
     for (; next_ < steps_.size(); ++next_) {
       const HostedStep& step = steps_[next_];
@@ -97,13 +97,14 @@ class HostSchedule {
     return std::nullopt;
   }
 
-  // Whether the legacy default stream orders the two: it synchronizes with all blocking streams.
+  // Whether the legacy default stream orders two steps: it synchronizes with all blocking streams.
   static bool are_ordered(const HostedStep& a, const HostedStep& b) {
     return (a.stream == kDefaultStream && b.stream <= kFirstBlockingStream) ||
            (b.stream == kDefaultStream && a.stream <= kFirstBlockingStream);
   }
 
-  /// When its stream allows the step to start; kNever while a step that it waits for has not ended.
+  /// When the step's stream allows it to start; kNever while it waits for a step that has not
+  /// ended.
   double ready_us(std::size_t place) const {
     const HostedStep& step = steps_[place];
     double ready = states_[place].arrives_us;
@@ -123,7 +124,8 @@ class HostSchedule {
     return ready;
   }
 
-  /// When its unit is free, too. A copy engine needs time to change to another stream.
+  /// When both the step's stream and its unit allow it to start. A copy engine needs time to change
+  /// to another stream.
   double may_begin_us(std::size_t place) const {
     const Worker& worker = workers_[index_of(steps_[place].unit)];
     const bool changes =
@@ -153,7 +155,7 @@ class HostSchedule {
     states_[*chosen].ready_us = ready_us(*chosen);
   }
 
-  // A kernel starts further_us_ after the previous kernel of its stream has ended.
+  // A kernel starts further_us_ after the end of the previous kernel in its stream.
   double gap_us(std::size_t place, double now_us) const {
     const auto before = last_of_stream(place);
     const bool follows_kernel = before && steps_[*before].unit == Unit::sms &&
@@ -236,8 +238,8 @@ class HostSchedule {
   double one_way_us_;
   double change_us_;
   std::vector<State> states_;  ///< by index of the step
-  std::size_t next_ = 0;       ///< the first step that the host has not enqueued
-  double host_us_ = 0;         ///< when it can make its next call
+  std::size_t next_ = 0;       ///< first step that the host has not enqueued
+  double host_us_ = 0;         ///< when the host can make its next call
   double last_end_us_ = 0;     ///< end of the last step on the GPU
   std::array<Worker, kGpuUnits.size()> workers_;
   std::vector<StepTime> calls_;

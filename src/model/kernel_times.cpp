@@ -10,7 +10,7 @@ namespace gpuexp {
 
 namespace {
 
-/// Whether their DRAM traffic differs by at most `share` of the requested bytes.
+/// Whether the DRAM traffic of two kernels differs by at most `share` of the requested bytes.
 bool is_similar(const KernelTraffic& a, const KernelTraffic& b, double share) {
   const double all = kSectorBytes * (a.read_sectors + a.written_sectors);
   const auto near = [&](double x, double y) { return std::abs(x - y) <= share * all; };
@@ -22,7 +22,7 @@ bool is_similar(const KernelTraffic& a, const KernelTraffic& b, double share) {
 
 const KernelCodeTime* KernelTimes::find(const ResidentKernel& kernel,
                                         const KernelTraffic& traffic) {
-  constexpr double kMaxDifference = 0.002;  // not measurable
+  constexpr double kMaxDifference = 0.002;  // too small to measure
   const std::vector<std::int64_t> identity = identity_of(*kernel.step);
   const auto found = std::find_if(timed_.begin(), timed_.end(), [&](const Timed& timed) {
     return timed.blocks_per_sm == kernel.blocks_per_sm &&
@@ -31,7 +31,7 @@ const KernelCodeTime* KernelTimes::find(const ResidentKernel& kernel,
   });
   if (found == timed_.end()) return nullptr;
   if (found->variant == variant_) return &found->time;
-  Timed own = *found;  // for other modes
+  Timed own = *found;  // kept for other modes of this variant
   own.variant = variant_;
   return &timed_.emplace_back(std::move(own)).time;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kL2SectorBytes = 32;
 
-// Mask of bytes [begin, end) of 32.
+// Mask with bits [begin, end) set.
 std::uint32_t bits_of(std::uint64_t begin, std::uint64_t end) {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << (end - begin)) - 1) << begin);
 }
@@ -80,7 +80,6 @@ L2Replay::Page& L2Replay::Pages::at(std::uint64_t number) {
   return *place->page;
 }
 
-// The multiplication is a bijection that mixes the high bits well.
 L2Replay::Pages::Place& L2Replay::Pages::place_of(std::uint64_t number) {
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
   std::size_t at = number * kMultiplier >> shift_;
@@ -107,7 +106,8 @@ L2Replay::Granule& L2Replay::granule_at(std::uint64_t address) {
   return (*last_page_)[address >> kGranuleShift & (kGranules - 1)];
 }
 
-// Calls touch(granule, begin, end) for each sampled granule, with its bytes in the range.
+// Calls touch(granule, begin, end) for each sampled granule in the range. [begin, end) are the
+// granule's bytes in the range.
 template <class Touch>
 void L2Replay::for_granules(const ByteRange& range, const SampledPages& sampled, Sums& sums,
                             const Touch& touch) {
@@ -128,8 +128,8 @@ void L2Replay::for_granules(const ByteRange& range, const SampledPages& sampled,
   }
 }
 
-// Share of the granule that is fetched. At short reuse distances it is 0, at long ones 1. In
-// between, it depends on sets and on copies in both halves of the chip.
+// Share of the granule that L2 must fetch: 0 at short reuse distances, 1 at long distances. In
+// between, the share depends on cache sets and on copies of lines in both halves of the chip.
 double L2Replay::missing_share(Granule& granule) {
   if (granule.epoch == kNever || granule.epoch < oldest_) return 1;
   if (granule.epoch + 1 == in_epoch_.size()) return 0;
@@ -173,7 +173,8 @@ void L2Replay::make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& 
   }
 }
 
-// Partially written sectors are read first, unless L2 holds them.
+// L2 reads a partially written sector before it writes the sector back, unless L2 holds all its
+// bytes.
 void L2Replay::write_back(Granule& granule) {
   for (const std::uint32_t bytes : granule.written) {
     if (bytes == 0) continue;
@@ -186,7 +187,7 @@ void L2Replay::write_back(Granule& granule) {
   dirty_count_ -= 1;
 }
 
-// Calls touch(granule, begin, end) for the shifted ranges, as far as they are in `within`.
+// Calls touch(granule, begin, end) for the parts of the shifted ranges that are inside `within`.
 template <class Touch>
 void L2Replay::for_moved(const std::vector<ByteRange>& ranges, std::int64_t shift,
                          const ByteRange& within, Sums& sums, const Touch& touch) {
@@ -199,12 +200,12 @@ void L2Replay::for_moved(const std::vector<ByteRange>& ranges, std::int64_t shif
   }
 }
 
-// Sectors of one granule that are requested together miss together.
+// Sectors of one granule that are requested together also miss together.
 void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
                     const ByteRange& within) {
   const Granule* last = nullptr;
   double missing = 0;
-  std::uint64_t counted_to = 0;  // end of the counted sectors of the granule
+  std::uint64_t counted_to = 0;  // end of the granule's counted sectors
   for_moved(ranges, shift, within, reads_,
             [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
               const bool is_new = &granule != last;
@@ -249,12 +250,12 @@ const std::vector<std::uint64_t>& L2Replay::sampled_page_list(const ByteRange& r
   return pages->second;
 }
 
-// In a large range, accesses are sampled at the rate of pages. In a small range, the sampled share
-// of pages may differ or be 0. The same share of accesses is then sampled, so that repeated
-// accesses need as much of L2 as they get.
+// In a large range, samples accesses at the rate at which pages are sampled. In a small range, the
+// share of sampled pages may differ from that rate or be 0. So the share of sampled pages is also
+// the share of sampled accesses, and repeated accesses occupy the right share of L2.
 template <class Touch>
 void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
-  constexpr std::uint64_t kManyPages = 16;  // mean number of sampled pages, so that there are some
+  constexpr std::uint64_t kManyPages = 16;  // minimum mean number of sampled pages
   const std::uint64_t pages =
       ((anywhere.end - 1) >> kPageShift) - (anywhere.begin >> kPageShift) + 1;
   const std::vector<std::uint64_t> none;

@@ -17,7 +17,6 @@ namespace {
 constexpr std::uint64_t kSectorSize = 32;
 constexpr std::uint64_t kGranuleSize = 64;
 
-// Number of units of `size` bytes that the ranges touch.
 double units(const std::vector<ByteRange>& ranges, std::uint64_t size) {
   double sum = 0;
   std::uint64_t last = ~std::uint64_t{0};
@@ -40,13 +39,13 @@ using Moves = std::map<std::uint64_t, std::int64_t>;
 struct ReplayedPart {
   const GridPart* part = nullptr;
   std::vector<std::vector<ByteRange>> phases;
-  /// Distinct shifts of the blocks that run together, round by round, and the end of each round.
+  /// Distinct shifts of the blocks of each round, and the end of each round in `shifts`.
   std::vector<std::int64_t> shifts;
   std::vector<std::size_t> ends;
 };
 
-/// Replays a grid's blocks in rounds of resident blocks, phase by phase, because blocks that run
-/// together do the same at nearly the same time.
+/// Replays a grid's blocks in rounds of resident blocks, phase by phase, because resident blocks
+/// make the same accesses at nearly the same time.
 class GridReplay {
  public:
   explicit GridReplay(const KernelFootprint& kernel)
@@ -75,7 +74,7 @@ class GridReplay {
     return sum;
   }
 
-  /// `moves` has the offset that is added to each buffer's addresses, by the start of the buffer.
+  /// `moves` is the offset to add to each buffer's addresses, by the start of the buffer.
   KernelTraffic run(L2Replay& l2, const Moves& moves, const std::function<bool()>& stop) const {
     const std::int64_t rounds = (grid_.grid.count() + resident_ - 1) / resident_;
     for (std::int64_t round = 0; round < rounds; ++round) {
@@ -119,7 +118,7 @@ class GridReplay {
     }
   }
 
-  // Blocks with equal shifts read the same sectors. SMs get blocks in the same order each round.
+  // Blocks with equal shifts read the same sectors. SMs get blocks in the same order in each round.
   void count_readers(const std::vector<std::int64_t>& all, const GridPart& part) {
     if (part.is_scattered) return reads_by_sms_.add(1, sectors(part));
     const double of_block = sectors_of_block(part);
@@ -147,7 +146,8 @@ class GridReplay {
     }
   }
 
-  // Joins phases while L1 holds a block's data in them, because repeated requests do not reach L2.
+  // Joins phases as long as L1 holds the data of a block's phases: repeated requests do not reach
+  // L2.
   void find_phases(double l1_bytes) {
     std::size_t begin = 0;
     while (begin < grid_.phases) {
@@ -169,7 +169,7 @@ class GridReplay {
     phases_ = parts_.empty() ? 0 : parts_.front().phases.size();
   }
 
-  // Distinct ranges of each part in these phases.
+  // Distinct ranges of each part in the phases [begin, end).
   std::vector<std::vector<ByteRange>> joined_phases(std::size_t begin, std::size_t end) const {
     std::vector<std::vector<ByteRange>> joined;
     for (const ReplayedPart& part : parts_) {
@@ -213,7 +213,6 @@ class GridReplay {
     return units(all, kSectorSize);
   }
 
-  // Sectors of all blocks.
   double sectors(const GridPart& part) const {
     std::int64_t blocks = grid_.grid.count();
     if (!part.shifts.empty())
@@ -250,7 +249,7 @@ KernelTraffic& KernelTraffic::operator*=(double times) {
   return *this;
 }
 
-// The arguments' bytes do not contain a tensor map before it is encoded.
+// Before a tensor map is encoded, the arguments' bytes do not contain it.
 std::vector<std::int64_t> identity_of(const KernelStep& step) {
   const auto number_of = [](const void* pointer) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
@@ -301,12 +300,12 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   double granules = 0;
   for (const KernelFootprint& kernel : launch.kernels)
     granules += replays.try_emplace(kernel.grid.get(), kernel).first->second.granules();
-  // Takes hundredths of a second, and samples enough of L2.
+  // This limit takes about 10 ms and samples a sufficient part of L2.
   constexpr double kMaxGranules = 1 << 19;
   constexpr std::uint64_t kMaxSamplingPeriod = 256;
   const auto sampling_period = static_cast<std::uint64_t>(std::max(1.0, granules / kMaxGranules));
   L2Replay l2(device, std::min(kMaxSamplingPeriod, std::bit_ceil(sampling_period)));
-  // Places buffers at fixed addresses, so the host's addresses do not change the sampled pages.
+  // Moves buffers to fixed addresses, so that the sampled pages do not depend on host addresses.
   constexpr std::int64_t kBetweenBuffers = std::int64_t{1} << 42;
   Moves moves;
   for (const KernelFootprint& kernel : launch.kernels) {

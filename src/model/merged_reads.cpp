@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxMergedReads = 4;  // eight SMs that read in step send two reads to L2
 
-/// Time in which other reads can join a read, by the share of reads with a longer time.
+/// Time for which other reads can join a read, and the share of reads with a longer time.
 template <std::size_t kKnots>
 struct Window {
   std::array<double, kKnots> clocks;
@@ -27,15 +27,15 @@ struct Window {
   }
 };
 
-// Measured on an H200, and similar on an H100: docs/studies/caches/l2_merge_window.csv. Three in
-// ten lines in L2 can be joined for longer; the cause is not known.
+// Measured on an H200, and similar on an H100 (docs/studies/caches/l2_merge_window.csv). Reads of
+// three in ten lines in L2 can be joined for longer than the others; the cause is not known.
 constexpr Window<11> kFromL2{{0, 16, 32, 64, 96, 128, 160, 192, 224, 256, 320},
                              {1.001, 1, 0.955, 0.667, 0.296, 0.283, 0.281, 0.269, 0.193, 0.083, 0}};
 constexpr Window<8> kFromDram{{0, 256, 384, 512, 640, 768, 1024, 1200},
                               {1.001, 1, 0.565, 0.276, 0.095, 0.063, 0.010, 0}};
 
-// Number of reads of one line that reach L2, of those at ascending times. The time in which reads
-// can join is specific to the line.
+// Number of the reads at these ascending times that reach L2. The time for which reads can join is
+// a property of the line.
 std::size_t reads_of_l2(const double* begin, const double* end, double dram_share,
                         ShareDraw& draw) {
   const double share = draw.next();
@@ -100,7 +100,7 @@ double share_to_l2(const ReadsBySms& reads, double spread_ns, double dram_share)
     }
     return requested > 0 ? reach / requested : 1;
   };
-  // Device memory delivers the same number of sectors, to fewer reads.
+  // If fewer reads reach L2, device memory still delivers the same number of sectors.
   const double share = share_of(dram_share);
   const double share_of_fewer = std::min(1.0, dram_share / share);
   return share_of_fewer == dram_share ? share : share_of(share_of_fewer);

@@ -19,7 +19,7 @@ enum Resource : std::size_t { kLinks, kMemory, kSms, kResources };
 
 using Figure = std::optional<double>;
 
-// In both directions at once, loads or stores without a measurement slow down as copies do.
+// Loads or stores in both directions at once slow down as copies do, unless a measurement exists.
 Figure link_rate(const Phase& phase, const Ceilings& c) {
   const auto both = [&](const Figure& one_way, const Figure& measured) {
     if (!phase.both_ways || !one_way) return one_way;
@@ -54,7 +54,7 @@ class PhaseCosts {
 
   IsolatedCost alone(const Phase& phase) {
     IsolatedCost a;
-    // The kernel's own time contains a load from its own memory for each wait.
+    // The kernel's own time already includes one load from its own memory per wait.
     const double own_load_ns = c_.l2_latency_ns.value_or(0);
     const int own_loads =
         phase.kernel_us ? -(phase.signals + phase.link_loads) : phase.memory_loads;
@@ -63,11 +63,11 @@ class PhaseCosts {
                   phase.fences * known(c_.link_fence_ns, phase.fences, "a fence takes") +
                   own_loads * own_load_ns) /
                  kNanosInMicro;
-    // A kernel that waits has further latencies before and after the data that links deliver.
+    // A kernel that waits has further latencies before and after the links deliver data.
     const double latency_us = phase.signals > 0 ? phase.kernel_latency_us : 0;
     a.waits_us += latency_us;
     a.busy_us[kLinks] = seconds(phase.link_bytes, link_rate(phase, c_), "deliver");
-    // L2 holds data of the previous launch, if they fit.
+    // L2 holds data of the previous launch if the data fit.
     const bool in_l2 =
         mode_ != Mode::cold && phase.memory_bytes <= static_cast<double>(device_.l2_bytes);
     const Figure memory =
@@ -79,7 +79,7 @@ class PhaseCosts {
     return a;
   }
 
-  /// Time from the first event, or from the end of the previous phase, until a phase does work.
+  /// Time from the first event, or from the end of the previous phase, until the phase does work.
   double start_us(const Phase& phase, bool is_first) {
     const double floor_us = c_.floor_us(mode_ == Mode::profile ? Mode::warm : mode_).value_or(0);
     const double copy_us = known(c_.link_copy_ns, is_copy(phase), "a copy takes") / kNanosInMicro;
@@ -90,13 +90,13 @@ class PhaseCosts {
     return c_.kernel_latency_ns.value_or(0) / kNanosInMicro;
   }
 
-  /// Time to continue in another stream, or on another unit.
+  /// Time to continue in another stream or on another unit.
   double change_us() const { return c_.unit_change_ns.value_or(0) / kNanosInMicro; }
 
   const std::string& refusal() const { return refusal_; }
 
  private:
-  /// Sets the SMs' time: the kernel's own time if known, else the time of its operations.
+  /// Sets the time on SMs: the kernel's own time if known, otherwise the time of its operations.
   void compute(const Phase& phase, IsolatedCost& a) {
     for (const Operations& operations : phase.operations) {
       const Figure library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
@@ -124,7 +124,7 @@ class PhaseCosts {
     return rate ? bytes / *rate * kMicrosPerSecond : 0;
   }
 
-  /// Time by which a kernel exceeds an empty one, to fetch its code and parameters.
+  /// Time by which a kernel is slower than an empty kernel, to fetch its code and parameters.
   double more_than_empty_us() const {
     if (!c_.link_kernel_ns || !c_.floor_warm_us || !c_.l2_latency_ns) return 0;
     const double us = (*c_.link_kernel_ns - *c_.l2_latency_ns) / kNanosInMicro;
@@ -172,10 +172,10 @@ class PhaseSchedule {
 
  private:
   struct State {
-    double begin_us = kNotYet;       ///< when the phases that it waits for have ended
-    double work_start_us = kNotYet;  ///< when its launch and its waits are over
+    double begin_us = kNotYet;       ///< when the phases that the phase waits for have ended
+    double work_start_us = kNotYet;  ///< when the phase's launch and waits are over
     double end_us = kNotYet;
-    double left = 1;  ///< share of its work
+    double left = 1;  ///< share of the phase's work
   };
 
   std::optional<std::size_t> before(std::size_t place) const {
@@ -210,15 +210,15 @@ class PhaseSchedule {
     }
   }
 
-  /// Share of its work that each phase does in a µs.
+  /// Share of its work that each phase completes per µs.
   std::vector<double> speeds_at(double now_us) const {
     std::vector<double> speeds(phases_.size(), 0);
     for (std::size_t i = 0; i < states_.size(); ++i) {
       if (states_[i].work_start_us <= now_us && states_[i].end_us == kNotYet)
         speeds[i] = 1 / alone_[i].work_us();
     }
-    // Phases that use an overloaded resource slow down in proportion: once for each resource, the
-    // one in greatest demand first.
+    // Phases that use an overloaded resource slow down in proportion: once per resource, starting
+    // with the most overloaded resource.
     for (std::size_t round = 0; round < kResources; ++round) {
       std::array<double, kResources> demand{};
       for (std::size_t i = 0; i < speeds.size(); ++i) {
@@ -265,7 +265,7 @@ PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSp
   std::erase_if(by_resource, [](const auto& term) { return term.second == 0; });
   time.terms = longest_first(by_resource);
   time.timeline = PhaseSchedule(phases, std::move(alone), std::move(starts_us)).run();
-  // Work after the launch waits for all of its streams.
+  // Work after the launch waits for all streams of the launch.
   for (const StepTime& phase : time.timeline)
     time.total_us =
         std::max(time.total_us, phase.end_us + (phase.stream == 0 ? 0 : costs.change_us()));

@@ -9,7 +9,7 @@ namespace gpuexp {
 double min_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device) {
   const double l2 = static_cast<double>(device.l2_bytes);
   const double written = std::max(0.0, work.moved_written - l2);
-  // Rotating over buffer copies evicts L2 as a flush does, but the number of copies may be capped.
+  // Rotating buffer copies evict L2 as a flush does, unless the number of copies is capped.
   const bool may_hit = follows_launches(mode);
   const double read = may_hit ? std::max(0.0, work.moved_read - l2) : work.moved_read;
   return read + written;
@@ -25,7 +25,7 @@ void raise_limit(Limit& limit, double time_us, std::string_view by) {
   limit.by = std::string(by);
 }
 
-// Pipes run concurrently, so the slowest one is the limit, not their sum.
+// Pipes run concurrently, so the slowest pipe sets the limit.
 void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) {
   for (const Operations& operations : work.operations) {
     const auto peak = ceilings.ops_per_s[static_cast<std::size_t>(operations.pipe)];
@@ -37,7 +37,7 @@ void limit_by_compute(const Work& work, const Ceilings& ceilings, Limit& limit) 
   }
 }
 
-// The rate is that of the fastest path that the bytes may take.
+// `rate` must be the rate of the fastest path that the bytes may take.
 void limit_by_bytes(double bytes, const std::optional<double>& rate,
                     std::optional<double> Limit::*own_us, std::string_view by, Limit& limit) {
   if (bytes <= 0 || !rate) return;
@@ -45,7 +45,7 @@ void limit_by_bytes(double bytes, const std::optional<double>& rate,
   raise_limit(limit, *(limit.*own_us), by);
 }
 
-// The directions are separate: first the bytes that cross in both at once, then the rest.
+// First the bytes that cross the bus in both directions at once, then the remaining bytes.
 void limit_by_pcie(const Work& work, const Ceilings& ceilings, Limit& limit) {
   const auto to_device = ceilings.bus_to_device_bytes_per_s;
   const auto to_host = ceilings.bus_to_host_bytes_per_s;
@@ -63,7 +63,7 @@ void limit_by_pcie(const Work& work, const Ceilings& ceilings, Limit& limit) {
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings) {
   Limit limit;
   limit_by_compute(work, ceilings, limit);
-  // Neither reads nor writes exceed the larger of their two rates.
+  // Neither reads nor writes are faster than the larger of their two rates.
   limit_by_bytes(min_dram_bytes(work, mode, device),
                  std::max(ceilings.dram_read_bytes_per_s, ceilings.dram_write_bytes_per_s),
                  &Limit::dram_us, "dram", limit);
@@ -87,7 +87,7 @@ Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode
   const auto largest = std::max_element(
       shapes.begin(), shapes.end(),
       [](const Shape& a, const Shape& b) { return a.grid.count() < b.grid.count(); });
-  // The shapes do not contain kernels that kernels launch.
+  // `shapes` lacks kernels that are launched by kernels.
   const bool is_known = std::none_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
     const auto found = resources.find(shape.kernel, device.compute_capability());
     return found && found->resource.launches_kernels;

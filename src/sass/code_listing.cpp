@@ -30,14 +30,14 @@ std::uint64_t decimal_of(std::string_view digits) {
   return number_of(digits, 10);
 }
 
-// Reads "0x00000410" or "00000410".
+// Parses "0x00000410" or "00000410".
 std::uint64_t number_of(std::string_view digits) {
   if (digits.starts_with("0x")) digits.remove_prefix(2);
   return number_of(digits, 16);
 }
 
-// Reads the number of a comment such as /*0060*/ or /* 0x000fe400078e0002 */ at the front of
-// `text`.
+// Parses the number in a comment at the start of `text`, such as /*0060*/ or /* 0x000fe400078e0002
+// */.
 std::optional<std::uint64_t> take_comment(std::string_view& text) {
   std::string_view rest = trimmed(text);
   if (!rest.starts_with("/*")) return std::nullopt;
@@ -83,7 +83,7 @@ bool is_real(std::string_view operand) {
   return !operand.empty() && operand.front() >= '0' && operand.front() <= '9';
 }
 
-// The operands, with NaN written as its bits.
+// Operands in which NaN is replaced by its bits.
 std::string operands_text(const ListedInstruction& i) {
   if (i.immediate == 0 || i.operands.find("NAN") == std::string_view::npos)
     return std::string(i.operands);
@@ -158,7 +158,7 @@ ConstantsByKernel read_constants(std::string_view dump) {
   constexpr std::string_view kOfModule = ".nv.constant3";
   ConstantsByKernel constants;
   std::string architecture;
-  std::vector<std::uint32_t>* words = nullptr;  // of the current section
+  std::vector<std::uint32_t>* words = nullptr;  // words of the current section
   while (!dump.empty()) {
     std::string_view line = trimmed(take_until(dump, "\n"));
     if (line.starts_with(kArchitecture)) {
@@ -184,7 +184,7 @@ RelocationsByKernel read_relocations(std::string_view dump) {
   constexpr std::string_view kOfCode = ".text.";
   RelocationsByKernel relocations;
   std::string architecture;
-  std::map<std::uint32_t, std::string>* names = nullptr;  // of the current section
+  std::map<std::uint32_t, std::string>* names = nullptr;  // names of the current section
   while (!dump.empty()) {
     std::string_view line = trimmed(take_until(dump, "\n"));
     if (line.starts_with(kArchitecture)) {

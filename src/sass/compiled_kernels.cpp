@@ -30,7 +30,7 @@ int capability_of(const std::string& architecture) {
   return *number;
 }
 
-// The number after "REG:" in a line such as " REG:12 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536".
+// Number after "REG:" in a line such as " REG:12 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536".
 int number_after(std::string_view line, std::string_view key) {
   std::string_view rest = line;
   take_until(rest, fmt::format(" {}", key));
@@ -39,8 +39,7 @@ int number_after(std::string_view line, std::string_view key) {
 }
 
 // Since Hopper, the size of a kernel's shared memory section includes the 1 KiB that the system
-// reserves in each block. ptxas -v and the documentation of occupancy count it separately, and so
-// does the table.
+// reserves per block. ptxas -v, the occupancy documentation and the kernel table exclude it.
 int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
   constexpr int kReservedSince = 90;
   constexpr int kReservedBytes = 1024;
@@ -48,7 +47,6 @@ int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
   return reserved && shared_bytes >= kReservedBytes ? shared_bytes - kReservedBytes : shared_bytes;
 }
 
-// Reads the name and the resources of each kernel.
 std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
   constexpr std::string_view kArchitecture = "arch = ";
   constexpr std::string_view kFunction = " Function ";
@@ -71,7 +69,7 @@ std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
           without_reserved_bytes(number_after(line, "SHARED:"), architecture);
       usage.local_bytes = number_after(line, "LOCAL:");
       usage.stack_bytes = number_after(line, "STACK:");
-      // Functions that linked kernels call are listed, too, but without a bank of parameters.
+      // Functions that linked kernels call are also listed, but without a parameter bank.
       if (line.find(kParameterBank) != line.npos) all.push_back(std::move(usage));
       kernel.clear();
     }
@@ -86,7 +84,7 @@ struct CodeTables {
   RelocationsByKernel relocations;
 };
 
-// Sets the source line of each instruction from the last row at or before it.
+// Sets each instruction's source line from the last row at or before its address.
 void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
   auto next = rows.begin();
   for (ListedInstruction& instruction : kernel.instructions) {
@@ -101,8 +99,8 @@ void locate(KernelCode& kernel, const std::vector<LineRow>& rows) {
   }
 }
 
-// Replaces the targets of calls by `names`, the code's relocations, to which the operands then
-// refer.
+// Replaces the targets of calls by `names`, the code's relocations. The operands then refer to
+// `names`.
 void name_calls(KernelCode& kernel, const std::map<std::uint32_t, std::string>& names) {
   for (ListedInstruction& instruction : kernel.instructions) {
     const auto name = names.find(instruction.address);

@@ -20,7 +20,7 @@ bool has_modifier(const Instruction& instruction, std::string_view modifier) {
   return std::find(all.begin(), all.end(), modifier) != all.end();
 }
 
-// The operation of an instruction such as ATOMG.E.ADD: its first modifier except E, which describes
+// Operation of an instruction such as ATOMG.E.ADD: its first modifier except E, which is part of
 // the address.
 std::string_view operation(const Instruction& instruction) {
   for (const std::string_view modifier : instruction.modifiers()) {
@@ -38,7 +38,7 @@ bool is_conversion(const Instruction& i) {
   return i.mnemonic() != "HADD2" || has_modifier(i, "F32");
 }
 
-// IMAD.MOV, IMAD.SHL, IMAD.IADD, IMAD.X and IMAD.U32 multiply by 0, by 1 or by a power of two.
+// IMAD.MOV, IMAD.SHL, IMAD.IADD, IMAD.X and IMAD.U32 multiply by 0, 1 or a power of two.
 bool is_product(const Instruction& i) {
   return !is_any_of(operation(i), {"MOV", "SHL", "IADD", "X", "U32"});
 }

@@ -12,7 +12,7 @@ struct PipeOfOpcode {
   IssuePipe pipe;
 };
 
-// VIADD, a sum of two integers, uses the FMA pipes; IADD3, a sum of three, uses the ALU.
+// VIADD, a sum of two integers, uses the FMA pipes; IADD3, a sum of three integers, uses the ALU.
 constexpr PipeOfOpcode kPipes[] = {
     {"FFMA", IssuePipe::fma},      {"FMUL", IssuePipe::fma},    {"FADD", IssuePipe::fma},
     {"IMAD", IssuePipe::fma},      {"HFMA2", IssuePipe::fma},   {"HMUL2", IssuePipe::fma},
@@ -50,7 +50,7 @@ constexpr PipeOfOpcode kPipes[] = {
 bool is_unknown(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"VOTE", "MATCH", "REDUX", "IDP", "VABSDIFF", "VABSDIFF4", "HSET2",
                               "IMNMX", "QSPC", "BMOV", "NANOSLEEP", "STAS", "REDAS",
-                              // of compute capability 10.0 and later
+                              // compute capability 10.0 and later
                               "IADD", "FMNMX3", "CREDUX"});
 }
 
@@ -62,9 +62,9 @@ std::string_view mnemonic_of(std::string_view opcode) {
 
 IssuePipe issue_pipe(std::string_view opcode, std::string_view operands) {
   const std::string_view mnemonic = mnemonic_of(opcode);
-  // The tensor pipe executes it, even if ptxas only writes a constant with it.
+  // The tensor pipe executes HFMA2.MMA even if ptxas only produces a constant with it.
   if (opcode.starts_with("HFMA2.MMA")) return IssuePipe::tensor;
-  // Values that differ between lanes are read through the load-store unit; a block's index is not.
+  // The load-store unit reads values that differ between lanes, such as the thread index.
   if (mnemonic == "S2R") {
     const bool differs =
         operands.find("SR_TID") != operands.npos || operands.find("SR_LANEID") != operands.npos;

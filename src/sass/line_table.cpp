@@ -17,7 +17,7 @@ std::string_view take_line(std::string_view& text) {
   return trimmed(take_until(text, "\n"));
 }
 
-// The number after `key`, such as "0x90" or "44", anywhere in the line.
+// Number after `key` in the line, such as "0x90" or "44".
 std::optional<std::uint32_t> find_number(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::uint32_t> find_number(std::string_view line, std::string_view
   return number;
 }
 
-// The same, but throws std::runtime_error if the line has no `key`.
+// Like find_number(), but throws std::runtime_error if the line lacks `key`.
 std::uint32_t require_number(std::string_view line, std::string_view key) {
   if (const auto number = find_number(line, key)) return *number;
   throw std::runtime_error(fmt::format("no '{}' in '{}'", key, line));
@@ -39,14 +39,13 @@ struct Row {
   std::uint32_t address = 0;
   std::uint32_t file = 1;
   std::uint32_t line = 1;
-  /// Row at which this row's function is inlined, counted from 1 within the sequence; 0: not
-  /// inlined.
+  /// Row at which this row's function is inlined, counted from 1 in the sequence; 0: not inlined.
   std::uint32_t inlined_at = 0;
 };
 
-/// Line table of one architecture. A sequence of rows belongs to the kernel that the relocation of
-/// its first address names. Relocations give the position of that address in the section. They may
-/// be listed in reverse order, as for compute capability 8.0.
+/// Line table of one architecture. The relocation of a sequence's first address names the kernel of
+/// the sequence and gives the address's position in the section. Relocations may be in reverse
+/// order, as for compute capability 8.0.
 class LineTable {
  public:
   void read_statement(std::string_view line) {
@@ -93,9 +92,9 @@ class LineTable {
  private:
   enum class Part { none, folders, files, rows };
 
-  // "2     2   1795371817    4643     block_start.cu": number, folder, time, size, name. The folder
-  // is "build/../kernels" if the compiler was called with a relative path, for example by a
-  // compiler cache that makes paths relative.
+  // "2 2 1795371817 4643 block_start.cu": number, folder, time, size, name. The folder is
+  // "build/../kernels" if the compiler was called with a relative path, for example by a compiler
+  // cache.
   void read_file(std::string_view line) {
     const std::string_view number = take_word(line);
     if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos) return;
@@ -128,7 +127,7 @@ class LineTable {
   }
 
   LineRow located(const std::vector<Row>& rows, const Row& row, std::string_view root) const {
-    const Row* written = nullptr;  // innermost row below the root
+    const Row* written = nullptr;  // innermost row whose file is below the root
     const Row* at = &row;
     for (std::size_t depth = 0; depth < rows.size(); ++depth) {
       if (!written && is_below(file_of(*at), root)) written = at;
@@ -166,7 +165,8 @@ class LineTable {
   Row row_;
   std::vector<Row> rows_;
   std::vector<std::vector<Row>> sequences_;
-  std::map<std::uint32_t, std::string_view> kernels_;  ///< by the position of their relocation
+  /// By the position of the kernel's relocation.
+  std::map<std::uint32_t, std::string_view> kernels_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// HFMA2.MMA R7, -RZ, RZ, 2, 0: the product is zero, so the sum is the constant.
+// In HFMA2.MMA R7, -RZ, RZ, 2, 0, the product is zero, so the result is a constant.
 bool makes_constant(const Instruction& kind, std::string_view operands) {
   take_until(operands, ",");
   const std::string_view first = trimmed(take_until(operands, ","));

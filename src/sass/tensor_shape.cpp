@@ -14,7 +14,7 @@ std::string_view mnemonic_of_matrix(std::string_view opcode) {
                                                                       : std::string_view{};
 }
 
-// Multiplies the extents of "64x256x16" or "16x8x4".
+// Multiplies the extents of a shape such as "64x256x16" or "16x8x4".
 double product_of_extents(std::string_view shape) {
   double product = 1;
   while (!shape.empty()) {
@@ -54,7 +54,7 @@ double tensor_multiply_adds(std::string_view opcode) {
   std::string_view shape = opcode.substr(mnemonic.size() + 1);
   shape = shape.substr(0, shape.find('.'));
   if (shape.find('x') == shape.npos) return product_of_digits(shape);
-  constexpr double kWarpsOfGroup = 4;  // each warp computes a quarter of a warpgroup's product
+  constexpr double kWarpsOfGroup = 4;  // each of four warps computes a quarter of the product
   return product_of_extents(shape) / (mnemonic.ends_with("GMMA") ? kWarpsOfGroup : 1);
 }
 

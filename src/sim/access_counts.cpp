@@ -20,9 +20,10 @@ constexpr unsigned kSectorShift = 5;
 constexpr unsigned kLineShift = 7;
 constexpr unsigned kWordShift = 2;
 constexpr unsigned kBanks = 32;
-constexpr unsigned kCopyGroupBytes = 512;  // shared memory that one cp.async.cg wavefront serves
+// Bytes of shared memory that one cp.async.cg wavefront serves.
+constexpr unsigned kCopyGroupBytes = 512;
 
-// The maximum number of distinct 4-byte words that the lanes access in one of 32 banks.
+// Maximum over the 32 banks of the number of distinct 4-byte words that the lanes access.
 unsigned max_words_in_bank(const Lanes64& address, LaneMask lanes, unsigned width) {
   const unsigned words = (width + 3) >> kWordShift;
   std::array<std::array<std::uint64_t, kLanes>, kBanks> in_bank;
@@ -44,7 +45,7 @@ unsigned max_words_in_bank(const Lanes64& address, LaneMask lanes, unsigned widt
   return maximum;
 }
 
-// Units of 2^shift bytes that the lanes access: ascending, without duplicates.
+// Numbers of the units of 2^shift bytes that the lanes access: ascending and distinct.
 class Touched {
  public:
   Touched(const Lanes64& address, LaneMask lanes, unsigned shift) {
@@ -65,10 +66,10 @@ class Touched {
   std::size_t size_ = 0;
 };
 
-// Per wavefront, the tag stage looks up one line in each tag bank.
+// The tag stage looks up one line in each tag bank per wavefront.
 GPUEXP_VECTORIZED unsigned tag_wavefronts(std::uint64_t first, const Lanes64& lines,
                                           unsigned count) {
-  constexpr unsigned kBits = 64 / kTagBanks;  // width of one bank's line count
+  constexpr unsigned kBits = 64 / kTagBanks;  // bits for the line count of one bank
   std::uint64_t in_banks = 0;
   for (unsigned i = 0; i < kLanes; ++i)
     in_banks += std::uint64_t{i < count} << kBits * tag_bank(first + lines[i]);
@@ -88,7 +89,7 @@ GlobalCounts counts_of_contiguous(std::uint64_t first, unsigned width) {
           *std::max_element(in_bank.begin(), in_bank.end()), std::max(1u, width >> kWordShift), 0};
 }
 
-// Whether lanes i and i ^ 1, or lanes i and i ^ 2, have equal addresses throughout the warp.
+// Whether lanes i and i ^ 1, or lanes i and i ^ 2, have equal addresses for all i.
 bool are_paired(const Lanes64& address) {
   const auto paired_by = [&](unsigned bit) {
     bool is = true;
@@ -118,7 +119,8 @@ SharedWavefronts shared_wavefronts_of(const MemoryAccess& access) {
   return wavefronts;
 }
 
-// A line of global memory that a copy reads, and the 128 bytes of shared memory that it writes.
+// A line of global memory that a copy reads, and the 128 bytes of shared memory that the copy
+// writes.
 struct CopiedLine {
   std::uint64_t line;
   std::uint64_t row;
@@ -142,11 +144,12 @@ std::vector<CopiedLine> copied_lines(const MemoryAccess& access) {
   return copied;
 }
 
-// The wavefronts of AccessMemo::tag_wavefronts_past_l1() without conflicts on tag banks.
+// Wavefronts of AccessMemo::tag_wavefronts_past_l1(), without conflicts on tag banks.
 unsigned destination_wavefronts(const MemoryAccess& access) {
   constexpr unsigned kMaxLines = 4;  // lines per wavefront
   struct Group {
-    std::map<std::uint64_t, unsigned> share;  // by line: quarters of a wavefront that it uses
+    // By line: number of quarters of a wavefront that the line uses.
+    std::map<std::uint64_t, unsigned> share;
     unsigned max_lines_of_row = 0;
   };
   std::map<std::uint64_t, Group> groups;
@@ -172,8 +175,8 @@ unsigned past_l1(const MemoryAccess& access) {
 }
 
 // Data-stage wavefronts for lines that L1 does not hold. Lanes are processed in passes, as for
-// shared memory. A pass takes one wavefront per tag-stage wavefront that looks up a line of its
-// lanes, or the number that its banks need if that is greater (docs/studies/caches/l1_hits.csv).
+// shared memory. A pass takes the larger of two numbers: the tag-stage wavefronts that look up
+// lines of its lanes, and the wavefronts that its banks require (docs/studies/caches/l1_hits.csv).
 unsigned missed_wavefronts_of(const MemoryAccess& access, const GlobalCounts& counts) {
   const unsigned step = step_of(access);
   if (step == kLanes || counts.tag_wavefronts == 1)
@@ -220,7 +223,7 @@ void count_global(MemoryCounts& counts, const MemoryAccess& access) {
                                   : touches.missed_wavefronts;
 }
 
-// The sectors in which an active lane has a word.
+// Number of sectors that contain a word of an active lane.
 std::uint64_t local_sectors(const MemoryAccess& access) {
   const unsigned words = local_words(access);
   if (access.shape.first == access.shape.last) {
@@ -239,7 +242,7 @@ std::uint64_t local_sectors(const MemoryAccess& access) {
   return sectors.size();
 }
 
-// A line of local memory holds one word of each lane, each in its own bank.
+// A line of local memory holds one word per lane, each in its own bank.
 void count_local(MemoryCounts& counts, const MemoryAccess& access) {
   const bool is_store = access.kind == Access::store;
   ++(is_store ? counts.local_store_requests : counts.local_load_requests);
@@ -256,8 +259,8 @@ void count_local(MemoryCounts& counts, const MemoryAccess& access) {
     ++counts.other_tag_accesses;
 }
 
-// cp.async writes arriving data to shared memory. A write counts one global wavefront and no store
-// wavefront, and one more global wavefront for each bank conflict.
+// When data of cp.async arrive, their write to shared memory counts as one global wavefront plus
+// one per bank conflict, not as store wavefronts.
 void count_shared(MemoryCounts& counts, const MemoryAccess& access) {
   const SharedWavefronts wavefronts =
       access.memo ? access.memo->wavefronts(access) : AccessMemo().wavefronts(access);
@@ -316,7 +319,7 @@ void AccessMemo::remember_touch(const MemoryAccess& access) {
   const bool are_whole_lines = offset_bits_ % kLineBytes == 0;
   if (matches(access, are_whole_lines ? 1u << kWordShift : kLineBytes)) return;
   remember(access);
-  constexpr unsigned kSectorsShift = kLineShift - kSectorShift;  // log2 of the sectors of a line
+  constexpr unsigned kSectorsShift = kLineShift - kSectorShift;  // log2 of the sectors per line
   const Touched touched(access.address, access.lanes, kSectorShift);
   std::uint64_t previous = ~std::uint64_t{0};
   sector_count_ = 0;
@@ -420,8 +423,8 @@ void count(MemoryCounts& counts, const MemoryAccess& access) {
     case Access::matrix_load: return;
     default: break;
   }
-  // Nsight Compute has separate metrics for atomics (_op_atom, _op_red). Their requests count warp
-  // instructions, not the addresses of lanes.
+  // Nsight Compute has separate metrics for atomics (_op_atom, _op_red), whose requests count warp
+  // instructions.
   if (access.space == Space::cluster || is_atomic(access.kind)) {
     const bool is_global = access.space == Space::global;
     counts.atomic_requests += is_global && access.kind == Access::atomic;

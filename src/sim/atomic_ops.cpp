@@ -27,10 +27,10 @@ LaneMask lanes_in_own(const Warp& warp, const Lanes64& address) {
   return lanes_in_window(address, kSharedWindow) & lanes_with_rank(address, warp.block.member.rank);
 }
 
-// An instruction with a predicate operand reports the lanes for which it worked. Code for the other
-// memory spaces follows it. The code that ptxas generates there shows which spaces the instruction
-// leaves out: local memory always, the block's own shared memory except for EXCH and CAS, and other
-// blocks' shared memory for sums of fp32 and fp64.
+// Lanes for which an instruction with a predicate operand reports failure; subsequent code then
+// handles their memory space. This code of ptxas shows which spaces the instruction does not
+// support: local memory, the block's own shared memory except for EXCH and CAS, and other blocks'
+// shared memory for sums of fp32 and fp64.
 LaneMask unsupported_lanes(const Warp& warp, const Op& op, const Lanes64& address) {
   const auto how = static_cast<Atomic>(op.kind);
   const auto type = static_cast<AtomicType>(op.kind2);
@@ -48,7 +48,7 @@ Access access_of(const Op& op) {
   return op.to[0].kind == Kind::none ? Access::reduction : Access::atomic;
 }
 
-// Lanes are executed one after another, the lowest first.
+// Lanes execute one after another, the lowest first.
 template <bool is_shared>
 void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
@@ -108,16 +108,16 @@ void run_atomic_vector(Warp& warp, const Op& op, LaneMask lanes) {
   }
 }
 
-/// The number of words in a vector operand, 1 for other operands.
+/// Number of words in a vector operand; 1 for other operands.
 unsigned words_of(const Decoding& in) {
   if (in.has("F32x4") || in.has("F16x8") || in.has("BF16x8")) return 4;
   return in.has("F32x2") || in.has("F16x4") || in.has("BF16x4") ? 2 : 1;
 }
 
-// ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R6: the predicate reports lanes whose address is
-// in a space where this works. REDG has no result. CAS has two values after the address: the
-// expected value and its replacement. ATOMS.CAST.SPIN of compute capability 10.0 reports in a
-// predicate whether it stored the replacement.
+// ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R6: the predicate reports lanes whose memory
+// space is supported. REDG has no result. CAS has two values after the address: the expected value
+// and the new value. In ATOMS.CAST.SPIN of compute capability 10.0, the predicate reports whether
+// the new value was stored.
 void decode_atomic(const Decoding& in, Op& op) {
   std::size_t next = 0;
   const auto is = [&](Kind kind) {
@@ -161,8 +161,8 @@ void decode_atomic(const Decoding& in, Op& op) {
   op.run = is_shared ? run_atomic<true> : run_atomic<false>;
 }
 
-// QSPC.E.S P0, RZ, [R6]: whether the address is in the block's own shared memory. D: in shared
-// memory of a block of the cluster. L: in local memory. G: in global memory.
+// QSPC.E.S P0, RZ, [R6]: whether the address is in the block's own shared memory. D: in another
+// block's. L: local memory. G: global memory.
 template <char space>
 void run_query(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;

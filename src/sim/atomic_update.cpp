@@ -44,7 +44,7 @@ std::uint32_t pair_sum(std::uint64_t a, std::uint64_t b) {
   return result;
 }
 
-// The minimum or maximum, where -0 is less than +0. If one operand is NaN, the other one.
+// For minimum and maximum, -0 is less than +0. If one operand is NaN, returns the other operand.
 template <SmallFloat format>
 std::uint32_t updated_half(Atomic how, std::uint32_t old, std::uint32_t with) {
   constexpr std::uint32_t kHalf = 0xffff;
@@ -76,7 +76,7 @@ std::uint64_t updated(const AtomicChange& change, std::uint64_t old, std::uint64
       return sum_bits(flushed(flushed(std::bit_cast<float>(low(old))) +
                               flushed(std::bit_cast<float>(low(with)))));
     case AtomicType::f64: {
-      // A NaN operand is the result, or else a NaN in memory; neither is changed.
+      // If the operand is NaN, it is the result, unchanged; otherwise a NaN in memory is.
       if (std::isnan(std::bit_cast<double>(with))) return with;
       if (std::isnan(std::bit_cast<double>(old))) return old;
       const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(with);

@@ -8,7 +8,7 @@ namespace gpuexp::sim {
 
 namespace {
 
-/// A function of one, two or three values per lane. op.kind holds the decoded modifiers.
+/// A function of up to three values per lane. op.kind holds the decoded modifiers.
 using Function = std::uint32_t (*)(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
 
 template <Function function>
@@ -44,15 +44,15 @@ constexpr std::uint8_t kUnsigned = 1;
 constexpr std::uint8_t kWraps = 2;
 constexpr std::uint8_t kFromTop = 4;
 
-// FLO: the index of the highest set bit or, with SH, its distance from bit 31. If there is none,
-// ~0.
+// FLO: index of the highest set bit or, with SH, its distance from bit 31; ~0 if no bit is set.
 std::uint32_t highest_bit(const Op& op, std::uint32_t a, std::uint32_t, std::uint32_t) {
-  if (!(op.kind & kUnsigned) && a >> 31 != 0) a = ~a;  // finds the highest bit unlike the sign
+  // Searches the highest bit that differs from the sign.
+  if (!(op.kind & kUnsigned) && a >> 31 != 0) a = ~a;
   const auto from_top = static_cast<std::uint32_t>(std::countl_zero(a));
   return a == 0 ? ~0u : op.kind & kFromTop ? from_top : 31 - from_top;
 }
 
-/// Limits positions and lengths to 32; with W, they wrap.
+/// Limits positions and lengths to 32; with W, wraps them instead.
 std::uint32_t limited(const Op& op, std::uint32_t amount) {
   return op.kind & kWraps ? amount & 31 : std::min(amount, 32u);
 }
@@ -61,13 +61,13 @@ std::uint32_t low_bits(std::uint32_t count) {
   return count >= 32 ? ~0u : (1u << count) - 1;
 }
 
-// BMSK: a mask of b ones whose lowest one is bit a.
+// BMSK: mask of b ones; the lowest is bit a.
 std::uint32_t mask_of(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
   const std::uint32_t at = limited(op, a);
   return at >= 32 ? 0 : low_bits(limited(op, b)) << at;
 }
 
-// SGXT: the lower b bits of a, sign-extended or, with U32, zero-extended.
+// SGXT: lower b bits of a, sign-extended or, with U32, zero-extended.
 std::uint32_t extended(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t) {
   const std::uint32_t count = limited(op, b);
   if (count == 0) return 0;
@@ -102,7 +102,7 @@ constexpr std::uint8_t kUnsignedB = 2;
 constexpr std::uint8_t kTwoWide = 4;
 constexpr std::uint8_t kUpper = 8;
 
-// IDP.4A: dot product of four bytes. IDP.2A: of two 16-bit values and the lower or upper two bytes.
+// IDP.4A: dot product of four bytes. IDP.2A: dot product of two 16-bit values and two bytes.
 std::uint32_t dot_product(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   const bool is_wide = op.kind & kTwoWide;
   std::int64_t sum = c;
@@ -138,7 +138,7 @@ void decode_distance(const Decoding& in, Op& op) {
   op.run = run_function<distance>;
 }
 
-// VABSDIFF4: |a - b| of four bytes each or, with ACC, their sum plus c.
+// VABSDIFF4: |a - b| for each of four bytes or, with ACC, the sum of the four plus c.
 std::uint32_t distances(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   std::uint32_t result = 0;
   std::uint32_t sum = c;

@@ -15,12 +15,12 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Full masks are frequent. Other masks need a function call on processors before AVX2.
+// Full masks are frequent, and std::popcount is a function call on processors before AVX2.
 GPUEXP_INLINED unsigned count_of(LaneMask lanes) {
   return lanes == kAllLanes ? kLanes : static_cast<unsigned>(std::popcount(lanes));
 }
 
-// Adds waiting threads, by the source line at which they wait.
+// Counts waiting threads by the source line at which they wait.
 void add_waiters(std::map<std::string, unsigned>& waiters, const Program& program,
                  const std::vector<LaneGroup>& groups) {
   for (const LaneGroup& group : groups)
@@ -125,7 +125,7 @@ void Block::arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival) {
                             "arrivals gave a count of {} (0: all)",
                             barrier, arrival.threads, b.threads));
   b.threads = arrival.threads;
-  // A warp that arrives as a whole counts as 32 threads, even if it has fewer.
+  // A warp that arrives as a whole counts as 32 threads, even if it has fewer threads.
   const bool is_whole = (arrival.lanes | warp.divergence.exited()) == kAllLanes;
   const auto lanes = static_cast<unsigned>(std::popcount(arrival.lanes));
   b.arrived += is_whole ? kLanes : lanes;
@@ -133,7 +133,7 @@ void Block::arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival) {
   b.votes.yes += static_cast<unsigned>(std::popcount(arrival.lanes & arrival.yes));
   if (checks_ && b.threads > 0) checks_->arrive(warp, barrier);
   if (arrival.waits) warp.divergence.wait_for_block(barrier);
-  // Later arrivals belong to the next phase.
+  // If the barrier is complete, later arrivals belong to its next phase.
   if (b.threads > 0) release_barrier(barrier);
 }
 
@@ -151,7 +151,7 @@ void RankRounds::begin() {
 }
 
 void RankRounds::end(const Round& round) {
-  // Weak stores, copies of the host, and ranks whose kernels never end raise no signal. An endless
+  // Weak stores, copies by the host, and ranks whose kernels never end do not signal. An endless
   // kernel is reported after Checks::max_instructions, so most of its rounds must not sleep.
   constexpr int kPolls = 1024;
   if (!memory_.is_shared()) return;
@@ -279,8 +279,8 @@ GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& o
   return {at, lanes};
 }
 
-// The instructions that the warp executes in one more turn are the loop. The listener is removed
-// first: it must not receive their accesses.
+// The warp's next turn executes the endless loop, whose instructions are reported. The listener
+// must not receive their accesses.
 void Block::report_endless(Warp& warp) {
   set_listener(nullptr);
   const std::vector<OpCount> before = counts;
@@ -294,7 +294,7 @@ void Block::report_endless(Warp& warp) {
   throw fault;
 }
 
-// Describes the barriers that only some threads have reached.
+// Describes barriers that only some threads have reached.
 std::string Block::describe_barriers() const {
   std::string text;
   for (unsigned i = 0; i < barriers_.size(); ++i) {
@@ -332,8 +332,8 @@ void Block::report_barrier() const {
   throw fault;
 }
 
-// Only accesses whose counts need a loop over lanes have a memo. The current instruction is the one
-// before the next.
+// Returns null for accesses whose counts need no loop over lanes. next() is already the instruction
+// after the current one.
 AccessMemo* Block::memo_of(const MemoryAccess& access) {
   if (access.shape.pattern != AccessShape::Pattern::other) return nullptr;
   auto& memos = memos_[access.space == Space::global ? 0 : 1];
@@ -343,7 +343,6 @@ AccessMemo* Block::memo_of(const MemoryAccess& access) {
   return memo.get();
 }
 
-// The current instruction is the one before the next.
 void Block::watch(const MemoryAccess& access) {
   if (observed)
     observed->note(running_->divergence.next() - 1, running_->index, running_->steps, access);
@@ -355,9 +354,9 @@ void Block::watch(const MemoryAccess& access) {
   if (listener_) listener_->hear(access);
 }
 
-// Accesses of different blocks are not compared with each other. A block may know that others no
-// longer read its shared memory if they wrote there afterwards, if a phase of its mbarriers has
-// ended, or if the cluster's barrier has completed.
+// Accesses of different blocks are not compared with each other. A block may know that other blocks
+// no longer read its shared memory if they have written to it since, or if a phase of its mbarriers
+// or of the cluster's barrier has ended.
 void Block::check_remote(const MemoryAccess& access) {
   if (!checks_) return;
   LaneMask unwritten = 0;

@@ -7,7 +7,6 @@
 
 namespace gpuexp::sim {
 
-/// The box of blocks that begins at `begin` and has `size` blocks in each dimension.
 struct BlockDraw::Region {
   Extent begin;
   Extent size;
@@ -42,7 +41,7 @@ std::vector<Stratum> BlockDraw::draw(std::int64_t intervals) {
     const auto cut = [&](int dimension, std::int64_t blocks, std::int64_t& begin,
                          std::int64_t& size) {
       const bool is_tail = tails >> dimension & 1;
-      // In a dimension of one block, that block is not a tail.
+      // A dimension with one block has no tail.
       begin = is_tail ? blocks - 1 : 0;
       size = is_tail ? (blocks > 1 ? 1 : 0) : std::max<std::int64_t>(1, blocks - 1);
     };
@@ -70,7 +69,7 @@ int BlockDraw::tails_of(std::int64_t number) const {
   return is_last(at.x, grid_.x) | is_last(at.y, grid_.y) << 1 | is_last(at.z, grid_.z) << 2;
 }
 
-// Draws from the region's blocks first to end - 1.
+// Draws from the region's blocks with indices first to end - 1.
 Stratum BlockDraw::draw(const Region& region, std::int64_t first, std::int64_t end) {
   Stratum stratum;
   stratum.blocks = end - first;

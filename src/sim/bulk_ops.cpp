@@ -13,13 +13,14 @@ using Kind = Operand::Kind;
 enum class Direction : std::uint8_t { to_shared, to_global, within_shared };
 constexpr std::uint8_t kMulticast = 1;
 
-/// The size in UR4: the lower half counts 16-byte units; the upper half is the multicast mask.
+/// Size operand UR4: the lower half is the number of 16-byte units, the upper half the multicast
+/// mask.
 std::size_t bytes_of(std::uint32_t size) {
   return (size & 0xffff) * kBulkUnit;
 }
 
-// The copy is complete, and its bytes have arrived at the mbarrier, before the next instruction
-// begins. The hardware may do this too: a program that relies on missing bytes has a race.
+// The copy is complete, and its bytes have arrived at the mbarrier, before the next instruction.
+// This is also possible on hardware: a program that relies on missing bytes has a race.
 void run_bulk_copy(Warp& warp, const Op& op, LaneMask) {
   const unsigned to = op.from[0].uniform_index;
   const unsigned from = op.from[1].uniform_index;
@@ -46,8 +47,7 @@ void reduce_all(std::byte* to, const std::byte* with, std::size_t bytes,
     reduce(to + at, with + at, change);
 }
 
-// cp.reduce.async.bulk: updates elements in global or another block's shared memory, each
-// atomically.
+// cp.reduce.async.bulk: updates each element in global or another block's shared memory atomically.
 void run_bulk_reduction(Warp& warp, const Op& op, LaneMask) {
   const unsigned to = op.from[0].uniform_index;
   const std::size_t bytes = bytes_of(warp.uniform[op.from[2].index]);
@@ -76,8 +76,8 @@ void place_ranges(const Decoding& in, Op& op) {
 }
 
 // UBLKCP.S.G [UR8], [UR6], UR4: copies UR4 × 16 bytes from global memory at UR6 and UR7 to shared
-// memory at UR8, with the mbarrier at UR9. With MULTICAST, the upper half of UR4 has one bit for
-// each destination block. A last operand desc[UR10] is the L2 eviction policy.
+// memory at UR8, with the mbarrier at UR9. With MULTICAST, the upper half of UR4 has one bit per
+// destination block. A last operand desc[UR10] is the L2 eviction policy.
 void decode_bulk_copy(const Decoding& in, Op& op) {
   const bool is_multicast = in.modifiers.size() == 3 && in.modifiers[2] == "MULTICAST";
   in.refuse_form_if(in.modifiers.size() != (is_multicast ? 3 : 2));
@@ -93,8 +93,8 @@ void decode_bulk_copy(const Decoding& in, Op& op) {
   op.run = run_bulk_copy;
 }
 
-// UBLKRED.G.S.ADD.F32.RN [UR6], [UR5], UR4: to global memory at UR6. UBLKRED.S.S.ADD [UR10], [UR4],
-// UR13: to shared memory at UR10, with the mbarrier at UR11.
+// UBLKRED.G.S.ADD.F32.RN [UR6], [UR5], UR4 reduces into global memory at UR6. UBLKRED.S.S.ADD
+// [UR10], [UR4], UR13 reduces into shared memory at UR10, with the mbarrier at UR11.
 void decode_bulk_reduction(const Decoding& in, Op& op) {
   in.refuse_form_if(in.modifiers.size() < 3 || in.modifiers[1] != "S");
   place_ranges(in, op);
@@ -115,8 +115,8 @@ void decode_bulk_reduction(const Decoding& in, Op& op) {
 constexpr OpcodeDecoder kOpcodes[] = {
     {"UBLKCP", decode_bulk_copy},
     {"UBLKRED", decode_bulk_reduction},
-    // UBLKPF prefetches into L2, which is not simulated. UTMACMDFLUSH is
-    // cp.async.bulk.commit_group: copies are already complete.
+    // UBLKPF prefetches into L2, which is not simulated. UTMACMDFLUSH (cp.async.bulk.commit_group)
+    // has no effect, because copies are already complete.
     {"UBLKPF", decode_plain<run_noop>},
     {"UTMACMDFLUSH", decode_plain<run_noop>},
 };

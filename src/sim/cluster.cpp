@@ -11,8 +11,8 @@ namespace gpuexp::sim {
 
 namespace {
 
-// PTX ISA, barrier.cluster: with .aligned, all threads of a warp execute the same instruction.
-// Without it, the code reconverges the lanes first.
+// All lanes of a warp must arrive together (PTX ISA, barrier.cluster.aligned). Without .aligned,
+// the code reconverges the lanes first.
 void check_whole(const Warp& warp) {
   if ((warp.divergence.lanes() | warp.divergence.exited()) == kAllLanes) return;
   const int threads = std::popcount(warp.divergence.lanes());
@@ -64,7 +64,7 @@ Round Cluster::run_round() {
     all.any_continues |= round.any_continues;
     all.any_signals |= round.any_signals;
     if (round.any_left && block->has_exited()) block->check_end();
-    // A block whose barrier is complete continues, even if other blocks wait.
+    // A block whose own barrier is complete continues, even if other blocks wait.
     if (round.any_left && !round.any_ran) all.any_ran |= block->release_barriers();
   }
   return all;
@@ -104,7 +104,6 @@ bool Cluster::release_barriers() {
   return any;
 }
 
-// The barrier is complete when all warps that have not exited have arrived.
 bool Cluster::release_barrier() {
   bool any = false;
   bool all = true;
@@ -124,7 +123,7 @@ bool Cluster::release_barrier() {
   return true;
 }
 
-// At least one block waits for something else, or the cluster's barrier would be complete.
+// The cluster's barrier is incomplete, so at least one block waits at another barrier.
 void Cluster::report_barrier() const {
   std::size_t at_cluster = 0;
   const Block* other = nullptr;

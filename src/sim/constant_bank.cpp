@@ -14,27 +14,27 @@ namespace gpuexp::sim {
 
 namespace {
 
-/// Offsets as read by machine code of ptxas 13.0; NVIDIA does not document them.
+/// Offsets that machine code of ptxas 13.0 reads; NVIDIA does not document them.
 struct Layout {
   std::size_t block;
   std::size_t grid;
-  /// Read up to compute capability 8.9; later code reads SR_SWINHI instead.
+  /// Used up to compute capability 8.9; later code reads SR_SWINHI instead.
   std::optional<std::size_t> shared_window;
   std::size_t local_window;
   std::size_t stack;
-  /// 8 bytes that accesses to global memory receive. The simulator ignores them: zero suffices.
+  /// 8 bytes that accesses to global memory use as a descriptor. The simulator ignores them.
   std::size_t global_descriptor;
   std::size_t parameters;
-  // For compute capability 9.0 and later.
+  // Compute capability 9.0 and later.
   struct Clusters {
     std::size_t any;  ///< whether the launch has clusters
     std::size_t size;
-    /// %clusterid is a block's coordinate times a reciprocal, truncated. The nearest fp32 value
-    /// gives the right integers for all sizes up to 16.
+    /// Code computes %clusterid as a block's coordinate times a reciprocal, truncated. The nearest
+    /// fp32 value gives the right integers for all sizes up to 16.
     std::size_t reciprocals;
     std::size_t clusters;
     std::size_t blocks;
-    /// Generic address of the parameters, an operand of instructions on tensor maps.
+    /// Generic address of the parameters, used by instructions on tensor maps.
     std::size_t parameters_address;
   };
   std::optional<Clusters> clusters;
@@ -44,7 +44,7 @@ constexpr Layout kLayout80{0x0, 0xc, 0x18, 0x20, 0x28, 0x118, 0x160, std::nullop
 constexpr Layout kLayout90{
     0x0,  0xc,   std::nullopt, 0x20,
     0x28, 0x208, 0x210,        Layout::Clusters{0x140, 0x144, 0x150, 0x15c, 0x188, 0x198}};
-// Cluster sizes are in a table, indexed by SR_CgaSize; here the table has one entry.
+// Code reads the cluster size from a table, indexed by SR_CgaSize; here the table has one entry.
 constexpr Layout kLayout100{
     0x360, 0x370, std::nullopt, 0x2f8,
     0x37c, 0x358, 0x380,        Layout::Clusters{0x36c, 0x2a0, 0x2b0, 0x2c0, 0x2cc, 0x348}};
@@ -117,7 +117,7 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
   const Shape& shape = step.shape;
   const Layout& layout = layout_of(compute_capability);
   const std::vector<std::size_t> offsets = parameter_offsets(step.arguments, layout.parameters);
-  // Loads of 8 or 16 bytes may reach beyond the last argument.
+  // Loads of 8 or 16 bytes may extend past the last argument.
   constexpr std::size_t kPadding = 16;
   std::vector<std::byte>& bank = launch.constants;
   bank.assign(offsets.back() + kPadding, std::byte{0});
@@ -155,7 +155,7 @@ std::string unknown_constant(const Program& program, int compute_capability) {
   const Layout& layout = layout_of(compute_capability);
   for (const ListedInstruction& listed : program.listed) {
     for (const Operand& operand : read_operands(listed.operands)) {
-      // Indexed reads are not checked: their offset may precede the array of parameters.
+      // Indexed reads are not checked: their offset may be below the parameters that they access.
       if (operand.kind != Operand::Kind::constant || operand.bank != 0 ||
           operand.index != kZeroRegister)
         continue;

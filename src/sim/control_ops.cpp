@@ -12,7 +12,7 @@ using Kind = Operand::Kind;
 
 constexpr std::uint32_t kInstructionBytes = 16;
 
-// cp.async: the copies are executed at once, but checked as if they were asynchronous.
+// cp.async copies immediately, but checks treat the copy as pending until a wait completes it.
 void run_commit_copies(Warp& warp, const Op&, LaneMask lanes) {
   warp.block.commit_copies(lanes);
 }
@@ -21,7 +21,8 @@ void run_wait_for_copies(Warp& warp, const Op& op, LaneMask lanes) {
   warp.block.wait_for_copies(lanes, op.value);
 }
 
-// DEPBAR.LE SB0, 0x1. LDGDEPBAR counts in scoreboard 0. Loads (other scoreboards) are complete.
+// DEPBAR.LE SB0, 0x1 waits for cp.async groups if its scoreboard is 0, the scoreboard of LDGDEPBAR.
+// Loads, which use other scoreboards, are already complete.
 void decode_depbar(const Decoding& in, Op& op) {
   const bool waits_for_copies = in.operands.size() >= 2 && in.operands[0].text == "SB0" &&
                                 in.operands[1].kind == Kind::integer;
@@ -37,15 +38,15 @@ void run_bra(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.branch(taken, op.value);
 }
 
-// BRA.U.ANY: if one lane branches, all lanes do.
+// BRA.U.ANY: if one lane branches, all lanes branch.
 void run_bra_any(Warp& warp, const Op& op, LaneMask) {
   warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
-// BRA.DIV UR6, target: if lanes of the mask are missing from the running group, the group branches
-// to the code that collects them. With the guard @!P0, where P0 marks lanes whose own mask differs
-// from the first lane's, it also branches if there are such lanes. BRA.CONV ~URZ, target: if no
-// lane is missing, the group skips the code that reconverges them.
+// BRA.DIV UR6, target: if the running group lacks lanes of the mask, the group branches to the code
+// that collects them. With the guard @!P0, where P0 marks lanes whose own mask differs from the
+// first lane's mask, the group also branches if such lanes exist. BRA.CONV ~URZ, target: if no lane
+// is missing, the group skips the code that reconverges lanes.
 void run_bra_div(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const LaneMask with = read_integer(warp, op.from[0], scratch)[0] & ~warp.divergence.exited();
@@ -85,7 +86,7 @@ void run_indirect(Warp& warp, const Op& op, LaneMask lanes) {
   warp.divergence.branch_each(lanes, targets);
 }
 
-// BRXU, and BRX R6 -0x410: branches to the address R6 - 0x410, relative to the end of BRX itself.
+// BRX R6 -0x410 and BRXU branch to the address R6 - 0x410, relative to the end of the instruction.
 void decode_brx(const Decoding& in, Op& op) {
   place_each(in, {&op.from[0], nullptr});
   op.value =
@@ -93,16 +94,16 @@ void decode_brx(const Decoding& in, Op& op) {
   op.run = run_indirect;
 }
 
-// RET R6 0x0: branches to R6, relative to the start of the kernel. The caller has set R6.
+// RET R6 0x0 branches to R6, relative to the start of the kernel; the caller has set R6.
 void decode_ret(const Decoding& in, Op& op) {
   place_each(in, {&op.from[0], nullptr});
   in.refuse_operands_if(in.operands[1].value != 0);
   op.run = run_indirect;
 }
 
-// CALL.REL.NOINC R8 0x0: calls the function at R8, relative to the start of the kernel. Code loads
-// R8 from constant bank 2, at the offset that a function pointer holds. The null pointer is offset
-// 0, where the bank holds a 1.
+// CALL.REL.NOINC R8 0x0 calls the function at R8, relative to the start of the kernel. Code loads
+// R8 from constant bank 2, at the offset that is the function pointer's value. At offset 0, the
+// null pointer, the bank contains 1.
 void run_indirect_call(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const Lanes32& target = read_raw(warp, op.from[0], scratch);
@@ -127,7 +128,7 @@ void decode_call(const Decoding& in, Op& op) {
   op.run = run_bra;
 }
 
-// EXIT [P1]: lanes exit that pass both the guard and the operand, if any.
+// EXIT [P1]: lanes exit if their guard and the operand, if there is one, are true.
 void run_exit(Warp& warp, const Op& op, LaneMask lanes) {
   const LaneMask exiting = lanes & read_predicate(warp, op.from[0]);
   if (exiting != 0) warp.divergence.exit(exiting);
@@ -153,16 +154,16 @@ void run_break(Warp& warp, const Op& op, LaneMask lanes) {
 void run_warpsync(Warp& warp, const Op&, LaneMask) {
   warp.divergence.wait_for(kAllLanes);
 }
-// WARPSYNC R4: waits for the lanes of a mask, which each lane supplies. Lanes with different masks
-// continue separately, as WARPSYNC.EXCLUSIVE requires.
+// WARPSYNC R4: each lane waits for the lanes in its own mask. Lanes with different masks continue
+// separately, as WARPSYNC.EXCLUSIVE requires.
 void run_warpsync_mask(Warp& warp, const Op& op, LaneMask) {
   Lanes32 scratch;
   warp.divergence.wait_for(read_raw(warp, op.from[0], scratch));
 }
 
-// WARPSYNC.COLLECTIVE R4, 0x250: lanes from any places in the program converge and execute the
-// instructions up to the next ENDCOLLECTIVE, with operands in the same registers. Then each lane
-// continues at the target that it gave, such as 0x250.
+// WARPSYNC.COLLECTIVE R4, 0x250: lanes at different instructions converge, and execute the
+// instructions up to the next ENDCOLLECTIVE with operands in the same registers. Then each lane
+// continues at its own target, such as 0x250.
 void run_collect(Warp& warp, const Op& op, LaneMask) {
   Lanes32 scratch;
   Lanes32 all;
@@ -242,11 +243,11 @@ void decode_warpsync(const Decoding& in, Op& op) {
 
 enum class Bar : std::uint8_t { waits, votes, arrives };
 enum class Vote : std::uint8_t { any, all };
-/// Op::value of BAR.SYNC R5, R5: bits 0 to 3 of the register hold the barrier, and bits 16 and
-/// above the number of threads. If only one operand is a register, that register holds only it.
+/// Op::value of BAR.SYNC R5, R5: bits 0 to 3 of the register are the barrier, bits 16 and above the
+/// number of threads. If only one operand is a register, the register contains only that operand.
 constexpr std::uint32_t kPacked = 1;
 
-// All lanes of a warp that arrive at a barrier together name the same barrier.
+// Lanes of a warp that arrive together at a barrier have equal operands.
 std::uint32_t first_value(const Warp& warp, const Source& source, LaneMask lanes) {
   Lanes32 scratch;
   return read_raw(warp, source, scratch)[first_lane(lanes)];
@@ -264,8 +265,8 @@ void run_bar(Warp& warp, const Op& op, LaneMask lanes) {
   warp.block.arrive_at_barrier(barrier, {threads, lanes, yes, how != Bar::arrives});
 }
 
-// BAR.SYNC 0x1, 0x40 waits at barrier 1 for 64 threads. BAR.ARV arrives there and continues.
-// BAR.RED.POPC 0x0, P0 votes.
+// BAR.SYNC 0x1, 0x40 waits at barrier 1 for 64 threads. BAR.ARV arrives and continues. BAR.RED.POPC
+// 0x0, P0 votes.
 void decode_bar(const Decoding& in, Op& op) {
   const bool votes = in.has("RED");
   in.refuse_form_if((!in.has("SYNC") && !votes && !in.has("ARV")) || in.operands.empty());
@@ -288,8 +289,8 @@ void decode_bar(const Decoding& in, Op& op) {
   op.run = run_bar;
 }
 
-// UCGABAR_ARV and UCGABAR_WAIT (barrier.cluster). For .release and .acquire, other instructions
-// order memory.
+// UCGABAR_ARV and UCGABAR_WAIT (barrier.cluster). Other instructions order memory accesses for
+// .release and .acquire.
 void run_cluster_barrier(Warp& warp, const Op& op, LaneMask) {
   if (warp.block.launch.is_alone) return;
   if (!warp.block.member.cluster) throw Fault("the block is not in a cluster");
@@ -304,8 +305,8 @@ void decode_cluster_barrier(const Decoding& in, Op& op) {
   op.run = run_cluster_barrier;
 }
 
-// B2R.RESULT R4, P0: the number of yes votes, and whether any thread or, after BAR.RED.AND, all
-// voted yes.
+// B2R.RESULT R4, P0: number of yes votes; P0 is whether any thread or, after BAR.RED.AND, all
+// threads voted yes.
 void run_b2r(Warp& warp, const Op& op, LaneMask lanes) {
   const BarrierVotes& votes = warp.votes;
   Lanes32 count;
@@ -324,12 +325,12 @@ void decode_b2r(const Decoding& in, Op& op) {
 
 // ---- others
 
-// NANOSLEEP: a sleeping warp lets other warps run.
+// NANOSLEEP lets other warps run.
 void run_sleep(Warp& warp, const Op&, LaneMask) {
   warp.wait();
 }
 
-// setmaxnreg: a simulated warp always has all registers; only the number is checked (PTX ISA).
+// setmaxnreg: a simulated warp always has all registers, so only the number is checked (PTX ISA).
 void run_set_registers(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, kAllLanes);
 }
@@ -363,7 +364,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"B2R", decode_b2r},
     {"UCGABAR_ARV", decode_cluster_barrier<false>},
     {"UCGABAR_WAIT", decode_cluster_barrier<true>},
-    // Waits for memory have no effect either: an access is complete before the next instruction.
+    // Memory waits have no effect, because an access is complete before the next instruction.
     {"NOP", decode_plain<run_noop>},
     {"LDGDEPBAR", decode_plain<run_commit_copies>},
     {"DEPBAR", decode_depbar},
@@ -375,7 +376,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"NANOSLEEP", decode_plain<run_sleep>},
     {"USETMAXREG", decode_set_registers},
     {"BMOV", decode_bmov},
-    // griddepcontrol: kernels of a stream run one after another here.
+    // griddepcontrol has no effect, because the simulator executes kernels of a stream one after
+    // another.
     {"ACQBULK", decode_plain<run_noop>},
     {"PREEXIT", decode_plain<run_noop>},
     {"BPT", decode_plain<run_trap>},

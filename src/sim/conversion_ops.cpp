@@ -51,7 +51,7 @@ unsigned first_bit(Half half) {
   }
 }
 
-/// Reads values of any of the types as bits; narrow integers are extended to 64 bits.
+/// Reads values of any type as bits; extends narrow integers to 64 bits.
 void read_typed(const Warp& warp, const Source& source, Type type, Lanes64& bits) {
   if (is_wide(type)) return read_pair(warp, source, bits);
   Lanes32 scratch;
@@ -98,8 +98,8 @@ GPUEXP_INLINED double rounded(double x, Rounding rounding) {
   return x;
 }
 
-/// Saturates to the range of T. NaN becomes 0 with `nan_to_zero`; otherwise only the highest bit of
-/// the result is set (PTX ISA, cvt).
+/// Saturates to the range of T. NaN becomes 0 with `nan_to_zero`; otherwise it becomes the value
+/// whose only set bit is the highest (PTX ISA, cvt).
 template <class T>
 std::uint64_t saturated(double x, bool nan_to_zero) {
   if (std::isnan(x)) return nan_to_zero ? 0 : std::uint64_t{1} << (8 * sizeof(T) - 1);
@@ -123,7 +123,7 @@ std::uint64_t to_integer(double x, Type type, bool nan_to_zero) {
   }
 }
 
-/// Rounds a value that fp64 represents exactly, or that was rounded to odd.
+/// Rounds a value. `x` must be exact, or rounded to odd.
 std::uint64_t float_bits(double x, Type type, const Op& op) {
   const auto rounding = static_cast<Rounding>(op.kind2);
   if (type == Type::f64) return std::isnan(x) ? kNan64 : std::bit_cast<std::uint64_t>(x);
@@ -167,9 +167,9 @@ void run_frnd(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-/// The value in fp64: exact, or rounded to odd, which permits one further rounding.
+/// The value in fp64: exact, or rounded to odd, so that it can be rounded once more.
 double double_rounded_to_odd(std::uint64_t magnitude) {
-  constexpr int kSpare = 11;  // bits of 64 that the significand of fp64 cannot hold
+  constexpr int kSpare = 11;  // bits of 64 that exceed the significand of fp64
   const int shift = std::max(0, kSpare - std::countl_zero(magnitude));
   const std::uint64_t lost = magnitude & ((std::uint64_t{1} << shift) - 1);
   const std::uint64_t kept = magnitude >> shift | (lost != 0 ? 1 : 0);
@@ -200,7 +200,7 @@ void run_i2f(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// A NaN converted to or from fp64 keeps its sign and upper fraction bits, and becomes quiet.
+// A NaN converted to or from fp64 keeps its sign and upper fraction bits, and becomes a quiet NaN.
 std::uint64_t nan_bits(std::uint64_t bits, Type from, Type to) {
   const auto fraction = [](Type type) {
     return type == Type::f64 ? 52 : type == Type::f32 ? 23 : type == Type::f16 ? 10 : 7;
@@ -221,7 +221,7 @@ void run_f2f(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-/// Decodes the types that the modifiers name. If source and destination are both integers or both
+/// Decodes the types that the modifiers name. If both types are integers or both are
 /// floating-point, the first name is the destination's type.
 template <Type default_to, Type default_from, Op::Run run>
 void decode_conversion(const Decoding& in, Op& op) {
@@ -281,8 +281,8 @@ GPUEXP_INLINED std::uint32_t byte_of(double x, bool is_e4m3, bool relu) {
 }
 
 // Converts two fp32 values to fp8 in the lower half of the result, the first in the upper byte.
-// Values beyond the range become the largest number. The lower half of C is the result's upper
-// half.
+// Values beyond the range become the largest number. The upper half of the result is the lower half
+// of C.
 template <bool is_e4m3>
 void run_pack_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   const auto byte = [&](std::uint32_t bits) {
@@ -294,7 +294,7 @@ void run_pack_fp8(Warp& warp, const Op& op, LaneMask lanes) {
                               });
 }
 
-// Converts a pair of fp16 to fp8, with the result in the same layout.
+// Converts a pair of fp16 values to fp8 in the layout of run_pack_fp8().
 template <bool is_e4m3>
 void run_narrow_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   const auto byte = [&](std::uint32_t half) {
@@ -331,7 +331,7 @@ Op::Run pack_of(const Decoding& in) {
   if (is_fp8 && is("UNPACK_B", "F16", 2))
     return is_e4m3 ? run_widen_fp8<true> : run_widen_fp8<false>;
   if (is_fp8 || in.has("SATFINITE")) return nullptr;
-  // Code before sm_90 names neither F32 nor F16: PACK_AB by itself, or BF16.PACK_AB.
+  // Code before sm_90 has neither F32 nor F16: only PACK_AB, or BF16.PACK_AB.
   const bool is_short = !in.has("F32") && in.modifiers.size() == (in.has("BF16") ? 2u : 1u);
   if (is_short && in.has("PACK_AB") && in.operands.size() == 3)
     return in.has("BF16") ? run_pack<Type::bf16, true> : run_pack<Type::f16, true>;
@@ -379,7 +379,7 @@ void decode_i2i(const Decoding& in, Op& op) {
   op.run = run_i2i;
 }
 
-// I2IP and F2IP: pack two 16-bit values, or two bytes with the lower half of C above them.
+// I2IP and F2IP pack two 16-bit values, or two bytes below the lower half of C.
 template <class Value>
 void run_join(Warp& warp, const Op& op, LaneMask lanes, const Value& value) {
   const bool is_byte = result_type(op) <= Type::u8;

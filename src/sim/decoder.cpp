@@ -39,7 +39,7 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic,
   return nullptr;
 }
 
-// Generic accesses may reach shared memory through its window.
+// Generic accesses may access shared memory.
 bool reaches_shared(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "ATOM", "LD", "ST"});
 }
@@ -48,9 +48,9 @@ bool is_global_atomic(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"ATOM", "ATOMG", "RED", "REDG", "UBLKRED", "UTMAREDG"});
 }
 
-// Floating-point sums in shared memory are loops: LDS R8, [R6], an addition, and then
-// ATOMS.CAST.SPIN R9, [R6], R8, R9, which repeats the loop if memory no longer holds R8. The load
-// counts as part of an atomic operation.
+// Floating-point sums in shared memory are loops of LDS R8, [R6], an addition, and ATOMS.CAST.SPIN
+// R9, [R6], R8, R9, which repeats the loop if memory no longer contains R8. The load counts as part
+// of an atomic operation.
 void mark_loads_of_atomics(Program& program) {
   constexpr std::size_t kMaxBetween = 16;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -66,8 +66,8 @@ void mark_loads_of_atomics(Program& program) {
   }
 }
 
-// Addresses of global variables, such as the digits of 2/π with which sinf reduces huge arguments.
-// Only the driver knows them; code may have them on a path that is never taken.
+// Bank of addresses of global variables, such as the digits of 2/π with which sinf reduces huge
+// arguments. Only the driver knows the addresses; code may load them on a path that is never taken.
 constexpr unsigned kAddressBank = 4;
 
 void fault_when_executed(Op& op) {

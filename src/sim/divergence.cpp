@@ -118,7 +118,7 @@ void Divergence::run_another() {
 }
 
 // Releases each group whose lanes have all arrived or exited. Lanes of a group that arrived at the
-// same place continue together.
+// same instruction continue together.
 void Divergence::release(unsigned barrier) {
   LaneMask candidates = waiting_[barrier];
   while (candidates != 0) {

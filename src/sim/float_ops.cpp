@@ -12,7 +12,7 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Operations on fp32 and fp64. to_odd() returns the exact result of fp32 operands, rounded to odd.
+// Operations on fp32 and fp64. to_odd() rounds the exact result of fp32 operands to odd.
 struct Fused {
   template <class T>
   GPUEXP_INLINED T operator()(T a, T b, T c) const {
@@ -44,12 +44,12 @@ GPUEXP_INLINED float operand(std::uint32_t bits, std::uint8_t kind) {
   return kind & kFtz ? flushed(x) : x;
 }
 
-// Whether a result whose magnitude is the smallest normal number would also be rounded up to it if
-// the exponent had no limit. If not, .FTZ makes the result zero, as on an H200. `exact` is rounded
-// to odd.
+// With .FTZ, a result that rounds to the smallest normal number becomes zero if it would be smaller
+// with an unbounded exponent range, as on an H200. Returns whether it would not be smaller. `exact`
+// must be rounded to odd.
 bool reaches_min_normal(double exact, Rounding rounding) {
   constexpr double kSmallest = std::numeric_limits<float>::min();
-  constexpr double kStep = kSmallest / (1 << 24);  // to the preceding number with 24 bits
+  constexpr double kStep = kSmallest / (1 << 24);  // distance to the preceding number with 24 bits
   const double magnitude = std::fabs(exact);
   const bool is_negative = std::signbit(exact);
   if (rounding == Rounding::nearest) return magnitude >= kSmallest - kStep / 2;
@@ -130,7 +130,8 @@ void decode_arithmetic(const Decoding& in, Op& op) {
   op.run = op.kind2 == 0 ? nearest : run_rounded<nearest>;
 }
 
-// The minimum or maximum of two numbers, where -0 is less than +0. If one is NaN, the other one.
+// Minimum or maximum of two numbers, where -0 is less than +0. If one operand is NaN, returns the
+// other operand.
 template <class T>
 T float_min_or_max(T a, T b, bool takes_min) {
   if (std::isnan(a)) return b;
@@ -156,14 +157,14 @@ GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
     const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y));
     result[l] =
         is_nan ? kNan32 : finished(float_min_or_max(x, y, (min_lanes >> l & 1) != 0), op.kind);
-    // The sign is that of the product of the operands before |…| and - apply.
+    // The sign is that of the operands' product, before |…| and - are applied.
     if (op.value & kXorSign && result[l] != kNan32)
       result[l] = (result[l] & ~kSign32) | ((raw_a[l] ^ raw_b[l]) & kSign32);
   }
   write(warp, op.to[0], lanes, result);
 }
 
-// FMNMX3: FMNMX of the first two operands, then of that result and the third.
+// FMNMX3: FMNMX of the first two operands, then of the result and the third operand.
 GPUEXP_VECTORIZED void run_fmnmx3(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);
@@ -211,7 +212,7 @@ GPUEXP_VECTORIZED void run_fsetp(Warp& warp, const Op& op, LaneMask lanes) {
   write_comparison(warp, op, lanes, compared(warp, op));
 }
 
-// FSET: if the comparison holds, all ones or, with BF, the number 1; otherwise 0.
+// FSET: all ones or, with BF, the number 1 if the comparison is true; otherwise 0.
 GPUEXP_VECTORIZED void run_fset(Warp& warp, const Op& op, LaneMask lanes) {
   const LaneMask holds = combined(static_cast<Combine>(op.value), compared(warp, op),
                                   read_predicate(warp, op.from[2]));
@@ -248,9 +249,10 @@ void decode_fset(const Decoding& in, Op& op) {
   op.run = run_fset;
 }
 
-// FCHK: whether a division needs the slower path, which scales. The limits of the hardware are not
-// published. Here, all operands that are not normal numbers take this path, and so do quotients and
-// remainders near the ends of the range. For other operands, both paths give the same quotient.
+// FCHK: whether a division needs the slower code path, which scales its operands. NVIDIA does not
+// publish the hardware's limits. Here, divisions take the path if an operand is not a normal
+// number, or if the quotient or the remainder is near the ends of the range. Otherwise, both paths
+// give the same quotient.
 GPUEXP_INLINED bool needs_scaling(float a, float b) {
   constexpr int kFraction = 24;
   const int exponent_a = static_cast<int>(std::bit_cast<std::uint32_t>(a) >> 23 & 0xff);
@@ -287,8 +289,8 @@ GPUEXP_INLINED void read_doubles(const Warp& warp, const Source& source, Lanes<d
   }
 }
 
-// fp64 arithmetic passes on a NaN operand: quiet, with its own sign, without |…| and -. If several
-// operands are NaN, the second operand's is passed on, otherwise the third's, as on an H200.
+// fp64 arithmetic with a NaN operand returns it as a quiet NaN with the operand's own sign, without
+// |…| and -. If several operands are NaN, it returns the second, otherwise the third, as on an H200.
 std::uint64_t passed_nan(const Warp& warp, const Op& op, unsigned lane) {
   for (const unsigned i : {1u, 2u, 0u}) {
     Lanes64 bits;
@@ -330,9 +332,9 @@ GPUEXP_VECTORIZED void run_dmul(Warp& warp, const Op& op, LaneMask lanes) {
 
 constexpr std::uint8_t kIsMin = 1;
 
-// DSETP.MAX and MIN: the first predicate is whether the first operand is the result, which it also
-// is if only the second one is NaN. The second predicate is whether both are NaN; the code that
-// follows then makes a NaN.
+// DSETP.MAX and MIN: the first predicate is true if the result is the first operand, also if only
+// the second operand is NaN. The second predicate is true if both are NaN; subsequent code then
+// produces a NaN.
 void run_dsetp_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes<double> a, b;
   read_doubles(warp, op.from[0], a);
@@ -388,7 +390,7 @@ GPUEXP_INLINED double value_at(Function function, double x) {
     case Function::sqrt: return std::sqrt(x);
     case Function::ex2: return std::exp2(x);
     case Function::lg2: return std::log2(x);
-    // The angle is in revolutions: preceding code has divided it by 2 pi.
+    // The argument is in revolutions: preceding code has divided the angle by 2 pi.
     case Function::sin: return std::sin(2 * std::numbers::pi * (x - std::nearbyint(x)));
     case Function::cos: return std::cos(2 * std::numbers::pi * (x - std::nearbyint(x)));
     case Function::tanh: return std::tanh(x);
@@ -400,7 +402,7 @@ void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
   const auto function = static_cast<Function>(op.kind2);
   write_each<read_float_bits>(warp, op, lanes, [&](std::uint32_t bits) {
     const auto x = std::bit_cast<float>(bits);
-    // Only TANH keeps subnormal numbers.
+    // Only TANH does not flush subnormal numbers.
     return function == Function::tanh
                ? finished(static_cast<float>(std::tanh(static_cast<double>(x))), 0)
                : finished(static_cast<float>(value_at(function, flushed(x))), kFtz);
@@ -408,7 +410,7 @@ void run_mufu(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 // EX2 of fp16 and bf16 does not flush subnormal operands. A subnormal result is rounded toward zero
-// in fp16, and is zero in bf16, as on an H200.
+// in fp16 and becomes zero in bf16, as on an H200.
 template <SmallFloat format>
 std::uint32_t exponential_bits(double y) {
   const double min_normal = std::ldexp(1.0, 1 - format.bias());
@@ -428,12 +430,11 @@ void run_mufu_half(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// Replaces a subnormal fp64 number by zero.
 double flushed(double x) {
   return std::fabs(x) < std::numeric_limits<double>::min() ? std::copysign(0.0, x) : x;
 }
 
-// Computes the upper word of the result from the upper word of an fp64 operand.
+// The instruction reads and writes only the upper word of fp64 numbers.
 void run_mufu64(Warp& warp, const Op& op, LaneMask lanes) {
   write_each<read_float_bits>(warp, op, lanes, [&](std::uint32_t upper) {
     const double x = std::bit_cast<double>(static_cast<std::uint64_t>(upper) << 32);

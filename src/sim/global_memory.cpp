@@ -20,7 +20,7 @@ std::uint64_t address_of(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-// Calls function(address, bytes) for the part of a buffer that overlaps a range, if there is one.
+// Calls function(address, bytes) for the part of the range that is in the buffer, if any.
 template <class Function>
 void for_overlap(const GlobalBuffer& buffer, std::uint64_t begin, std::size_t bytes,
                  const Function& function) {
@@ -37,11 +37,11 @@ std::size_t bytes_of(const HostLoop& loop) {
   return static_cast<std::size_t>(loop.items * loop.item_bytes);
 }
 
-/// Fills of fewer bytes take no longer than deferring them.
+/// For smaller fills, deferring costs more time than filling.
 constexpr std::size_t kMinDeferredBytes = std::size_t{1} << 16;
 
-/// A loop over a range of bytes, in which write(at, count) writes `count` bytes, the first at
-/// offset `at`. Items have 4 bytes if that divides the range, so that parts of the loop are large.
+/// A loop over bytes, in which write(at, count) writes `count` bytes at offset `at`. Items have 4
+/// bytes if the size is a multiple of 4, so that fewer, larger parts are generated.
 template <class Write>
 HostLoop loop_over_bytes(void* to, std::size_t bytes, const Write& write) {
   const std::size_t item = bytes % 4 == 0 ? 4 : 1;
@@ -58,7 +58,7 @@ void store(std::byte* at, T value) {
   std::atomic_ref<T>(*reinterpret_cast<T*>(at)).store(value, std::memory_order_relaxed);
 }
 
-/// Stores `count` bytes; all bytes of `word` have the value to store.
+/// Stores `count` bytes. All bytes of `word` have the value to store.
 void store_all(std::byte* at, std::size_t count, std::uint64_t word) {
   const std::byte* const end = at + count;
   while (at != end) {
@@ -135,7 +135,7 @@ void ByteMarks::for_marked(
     std::size_t begin, std::size_t end,
     const std::function<void(std::size_t first, std::size_t end)>& range) const {
   std::size_t found_first = begin;
-  std::size_t found_end = begin;  // end of the marked range found but not yet reported
+  std::size_t found_end = begin;  // end of the marked range that was found and not yet reported
   for (std::size_t at = begin; at < end;) {
     const std::size_t page_first = at - at % kPageBytes;
     const std::size_t stop = std::min(end, page_first + kPageBytes);
@@ -235,7 +235,7 @@ void GlobalBuffer::set_poison(std::uint64_t address, std::size_t bytes) {
 
 void GlobalBuffer::copy_marks(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
                               std::size_t bytes) {
-  // Computed before the range is poisoned, because the range may be part of `from`.
+  // Computed before the range is poisoned, because the range may overlap its source in `from`.
   const auto written = from.written_of(at, bytes);
   if (written.size() == 1 && written.front() == std::pair(std::size_t{0}, bytes))
     return set_written(address, bytes);
@@ -317,7 +317,7 @@ bool GlobalMemory::defer_fill(const HostLoop& loop, std::span<const std::byte> a
   const GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
   if (!target) return false;
   std::vector<AddressRange> reads;
-  // Compilers align addresses within an argument, as in a structure of the host.
+  // Compilers align addresses in an argument, such as a structure of the host.
   std::uint64_t word = 0;
   for (std::size_t at = 0; at + sizeof word <= arguments.size(); at += sizeof word) {
     std::memcpy(&word, arguments.data() + at, sizeof word);
@@ -328,7 +328,7 @@ bool GlobalMemory::defer_fill(const HostLoop& loop, std::span<const std::byte> a
     }
   }
   if (reads.empty()) return fill_from({}, loop, part_items);
-  // It is not known which items of these buffers an item is made from.
+  // An item may depend on any item of these buffers, so they are generated completely first.
   HostLoop reader = loop;
   const auto once = std::make_shared<std::once_flag>();
   reader.run = [this, once, reads, loop](std::int64_t first, std::int64_t end) {
@@ -376,7 +376,7 @@ void GlobalMemory::copy(void* to, const void* from, std::size_t bytes) {
       });
   if (bytes < kMinDeferredBytes || !may_wait || !fill_from({range_of(from, bytes)}, loop)) {
     make(from, bytes);
-    make(to, bytes);  // `from` may overlap it
+    make(to, bytes);  // `from` may overlap `to`
     prepare_to_write(range_of(to, bytes));
     std::memmove(to, from, bytes);
   }
@@ -428,7 +428,7 @@ std::byte* GlobalMemory::at(std::uint64_t address, std::size_t bytes) const {
 
 namespace {
 
-// Adjacent lanes, the most frequent case, need only one call.
+// If the lanes' accesses are adjacent, the most frequent case, one call is sufficient.
 void make_lanes(const GlobalBuffer& buffer, const MemoryAccess& access) {
   const std::uint64_t bytes = access.shape.last - access.shape.first + access.width;
   if (bytes <= std::uint64_t{kLanes} * access.width) return buffer.make(access.shape.first, bytes);
@@ -452,7 +452,7 @@ std::string GlobalMemory::describe_outside(std::uint64_t address, std::size_t by
   std::string text = fmt::format("{} bytes at {:#x} are outside of every buffer", bytes, address);
   const GlobalBuffer* nearest = nullptr;
   std::uint64_t min_distance = 0;
-  // The number of bytes by which the access exceeds the buffer.
+  // Number of bytes by which the access exceeds the buffer.
   const auto distance = [&](const GlobalBuffer& buffer) {
     return address < buffer.begin() ? buffer.begin() - address : address + bytes - buffer.end();
   };

@@ -11,8 +11,8 @@
 
 namespace gpuexp::sim {
 
-/// Counts summed over blocks. A sampled block has the number of blocks that it represents as its
-/// weight, in halves: two blocks that represent n have the weight n/2 each.
+/// Counts summed over blocks. The weight of a sampled block is the number of blocks that it
+/// represents, in halves: two blocks that represent n have weight n/2 each.
 class GridRun::Sums {
  public:
   explicit Sums(std::size_t ops) : counts_(ops) {}
@@ -59,7 +59,7 @@ namespace {
 
 constexpr std::uint64_t kOnce = 2;  // weight 1, in halves
 
-// The metrics of all blocks of a cluster together.
+// Metrics of all blocks of a cluster together.
 MetricValues metrics_of(const Program& program, const Cluster& cluster) {
   if (cluster.blocks().size() == 1) {
     const Block& block = *cluster.block(0);
@@ -84,10 +84,10 @@ void move_trace(const Cluster& cluster, std::optional<WarpTrace>& trace) {
   }
 }
 
-/// The uncertainty of the metrics' totals that a draw estimates.
+/// Uncertainty of the metrics' totals that a draw estimates.
 class Uncertainty {
  public:
-  /// `known`: counts of the blocks drawn before, which are exact.
+  /// `known`: metrics of the blocks drawn before, which are exact.
   explicit Uncertainty(const MetricValues& known) : total_(known) {}
 
   void add(const Stratum& stratum, std::span<const MetricValues> drawn) {
@@ -101,8 +101,8 @@ class Uncertainty {
         region.highest[m] = region.blocks == 0 ? values[m] : std::max(region.highest[m], values[m]);
       }
       total_[m] += n * sum / static_cast<double>(drawn.size());
-      // Cochran, Sampling Techniques, 3rd ed., section 5.3, with two draws from a stratum and the
-      // finite population correction.
+      // Variance for two draws per stratum, with the finite population correction (Cochran,
+      // Sampling Techniques, 3rd ed., section 5.3).
       if (drawn.size() == 2) {
         const double difference = drawn[0][m] - drawn[1][m];
         variance_[m] += n * (n - 2) * difference * difference / 4;
@@ -112,12 +112,12 @@ class Uncertainty {
     region.pairs += drawn.size() == 2;
   }
 
-  /// The largest relative standard error of a metric.
+  /// Largest relative standard error of a metric.
   double standard_error() const {
     return worst([&](std::size_t m) { return std::sqrt(variance_[m]); });
   }
-  /// The width of the least certain total's range, relative to the total, if all blocks' values are
-  /// between the lowest and highest drawn.
+  /// Largest relative width of the range of a total, if the values of all blocks are between the
+  /// lowest and the highest drawn value.
   double spread() const {
     return worst([&](std::size_t m) {
       double spread = 0;
@@ -126,7 +126,7 @@ class Uncertainty {
       return spread;
     });
   }
-  /// The number of pairs that determine the standard error in the region with most blocks.
+  /// Number of pairs that determine the standard error in the region with most blocks.
   int pairs() const {
     return std::max_element(regions_.begin(), regions_.end(),
                             [](const Region& a, const Region& b) { return a.blocks < b.blocks; })
@@ -155,7 +155,8 @@ class Uncertainty {
   std::array<Region, 8> regions_{};
 };
 
-// A few pairs may be equal by chance: they suffice only if all drawn blocks are nearly equal.
+// A few pairs may be equal by chance, so they are sufficient only if all drawn blocks are nearly
+// equal.
 bool is_precise_enough(const Uncertainty& uncertainty, const BlockSampling& sampling) {
   constexpr int kMinPairs = 10;
   return uncertainty.standard_error() <= sampling.standard_error &&
@@ -176,8 +177,9 @@ std::int64_t GridRun::cluster_of(std::int64_t block) const {
   return number_in(clusters_, {at.x / size.x, at.y / size.y, at.z / size.z});
 }
 
-// Clusters are independent, and threads execute them in order. When a block fails, all clusters
-// before it have therefore begun, so the first block's fault is kept for any number of threads.
+// Clusters are independent, and threads start them in order. When a block faults, all earlier
+// clusters have started, so the fault of the first faulty block is reported for any number of
+// threads.
 void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
                       const std::function<void(std::int64_t, Cluster&)>& done) {
   std::atomic<std::int64_t> next{0};
@@ -260,8 +262,8 @@ KernelExecution GridRun::run_some(const BlockSampling& sampling) {
   }
 }
 
-// Returns the metrics of each drawn cluster. `all` receives its counts with the number of clusters
-// that it represents as weight, `known` with weight 1.
+// Returns the metrics of each drawn cluster. Adds the cluster's counts to `all`, weighted by the
+// number of clusters that it represents, and to `known`, with weight 1.
 std::vector<MetricValues> GridRun::execute(const std::vector<Stratum>& strata, Sums& all,
                                            Sums& known, std::optional<WarpTrace>& trace) {
   struct Drawn {

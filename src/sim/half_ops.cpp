@@ -32,8 +32,8 @@ GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
 GPUEXP_INLINED std::uint32_t result(double exact, std::uint8_t kind) {
   if (kind & kSaturate) exact = exact > 0 ? std::min(exact, 1.0) : 0;
   if (kind & kRelu && exact <= 0) exact = 0;  // also turns -0 into +0
-  // A result is flushed if it is below the smallest normal number even when it is rounded with an
-  // unbounded exponent range. An H200 does the same.
+  // Flushes a result that is below the smallest normal number even if it is rounded with an
+  // unbounded exponent range, as on an H200.
   if (kind & kFlushes && std::fabs(exact) < kFlushThreshold)
     return std::signbit(exact) ? kHalfSign : 0;
   const std::uint32_t bits = kind & kBrain ? round_to<kBf16>(exact) : round_to<kFp16>(exact);
@@ -59,7 +59,7 @@ GPUEXP_INLINED void read_halves(const Warp& warp, const Source& source, std::uin
   }
 }
 
-/// Joins two consecutive immediates, which are the upper and the lower half of one operand.
+/// Joins the immediates for the upper and the lower half of one operand.
 std::vector<Operand> joined(const Decoding& in, std::uint8_t kind) {
   const auto bits = [&](double number) {
     return kind & kBrain ? round_to<kBf16>(number) : round_to<kFp16>(number);
@@ -101,8 +101,8 @@ GPUEXP_INLINED double product(float a, float b, float) {
   return static_cast<double>(a) * b;
 }
 
-// PTX ISA, fma.oob: 0 if a factor is the NaN that a bulk copy stores for elements outside of a
-// tensor. On an H200, it is 0x7ff7 with either sign; addends are not checked.
+// PTX ISA, fma.oob: the result is 0 if a factor is the NaN that a bulk copy stores for elements
+// outside of a tensor. On an H200, this NaN is 0x7ff7 with either sign, and addends are not tested.
 constexpr std::uint32_t kOutside = 0x7ff7;
 
 GPUEXP_VECTORIZED void run_hfma2_oob(Warp& warp, const Op& op, LaneMask lanes) {
@@ -151,7 +151,7 @@ GPUEXP_VECTORIZED void run_hmul2(Warp& warp, const Op& op, LaneMask lanes) {
   run_pairs<product>(warp, op, lanes);
 }
 
-// HADD2.F32: the sum of two halves as fp32.
+// HADD2.F32: sum of two halves, as fp32.
 GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
   Pair a, b;
   read_halves(warp, op.from[0], op.kind, a);
@@ -164,7 +164,7 @@ GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, out);
 }
 
-// Minimum of both if the predicate holds, else maximum. Without .NAN, a number wins over NaN.
+// Minimum if the predicate is true, else maximum. Without .NAN, a number takes precedence over NaN.
 GPUEXP_VECTORIZED void run_hmnmx2(Warp& warp, const Op& op, LaneMask lanes) {
   Pair a, b;
   read_halves(warp, op.from[0], op.kind, a);
@@ -249,7 +249,7 @@ GPUEXP_VECTORIZED void run_hsetp2(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, high);
 }
 
-// HSET2: sets a half to all ones or, with BF, to the number 1.
+// HSET2: sets a half to all ones or, with BF, to the number 1 if the comparison is true.
 GPUEXP_VECTORIZED void run_hset2(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask low, high;
   compare_pairs(warp, op, low, high);

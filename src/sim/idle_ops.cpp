@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Operand::Kind;
 
-/// Registers and predicates of the lanes, then those of the warp, numbered consecutively.
+/// Numbering of registers: registers and predicates of the lanes, then of the warp.
 constexpr unsigned kRegisters = 256;
 constexpr unsigned kPredicates = 8;
 constexpr unsigned kFirstPredicate = kRegisters;
@@ -22,16 +22,17 @@ constexpr unsigned kFirstUniform = kFirstPredicate + kPredicates;
 constexpr unsigned kFirstUniformPredicate = kFirstUniform + kRegisters;
 using Places = std::bitset<kFirstUniformPredicate + kPredicates>;
 
-/// Role of an instruction in the data flow that idle_ops() traces backwards.
+/// Role of an instruction in the data flow, which idle_ops() traces backwards.
 enum class Role : std::uint8_t {
-  acts,          ///< has effects besides its results: all values that it reads are used
-  computes,      ///< computes registers; always executed
-  carries,       ///< computes registers; not executed if its results are unused
-  carries_late,  ///< the same, but its guard counts as used, because others may wait for the result
+  acts,      ///< has effects besides its results, so all values that it reads are used
+  computes,  ///< computes registers; always executed
+  carries,   ///< computes registers; skipped if its results are unused
+  /// Like `carries`, but its guard counts as used, because other instructions may wait for it.
+  carries_late,
   loads,
   stores,
-  copies,      ///< from global to shared memory
-  multiplies,  ///< matrices in shared memory, as a warpgroup
+  copies,      ///< copies from global to shared memory
+  multiplies,  ///< multiplies matrices in shared memory, as a warpgroup
 };
 
 struct RoleOf {
@@ -53,7 +54,6 @@ constexpr RoleOf kRoles[] = {
     {"UPRMT", Role::computes},    {"USEL", Role::computes},    {"UISETP", Role::computes},
 };
 
-/// Memory spaces, as bits.
 constexpr unsigned kGlobal = 1;
 constexpr unsigned kShared = 2;
 constexpr unsigned kLocal = 4;
@@ -65,8 +65,8 @@ unsigned spaces_of(std::string_view mnemonic) {
   return kShared;
 }
 
-/// Registers whose values later instructions use: always, or only if a predicate has a given value.
-/// A guarded instruction often reads what earlier instructions wrote under the same guard.
+/// Registers whose values later instructions use, always or only if a predicate has a given value.
+/// A guarded instruction often reads values that were written under the same guard.
 struct Needed {
   static constexpr std::size_t kConditions = 1 + 2 * kTruePredicate;
   static constexpr std::size_t kAlways = 0;
@@ -80,7 +80,7 @@ struct Needed {
   }
 };
 
-// Guards by predicates of the whole warp are not tracked.
+// Guards by predicates of the warp are not tracked.
 std::size_t condition_of(const Source& guard) {
   const unsigned index = guard.index & kTruePredicate;
   if (guard.kind != Kind::predicate || index == kTruePredicate) return Needed::kAlways;
@@ -94,16 +94,16 @@ std::size_t opposite_of(std::size_t condition) {
 /// Data flow of one instruction.
 struct Flow {
   Role role = Role::acts;
-  unsigned spaces = 0;         ///< that it loads from or stores to
-  bool returns_value = false;  ///< an atomic with a result: the value in memory is used
-  bool moves_out = false;      ///< the copy engine may read shared and write global memory for it
-  bool moves_in = false;       ///< the copy engine reads global and writes shared memory for it
+  unsigned spaces = 0;         ///< memory spaces that it loads from or stores to
+  bool returns_value = false;  ///< atomic that returns a value, so the value in memory is used
+  bool moves_out = false;      ///< the copy engine may read shared and write global memory
+  bool moves_in = false;       ///< the copy engine reads global and writes shared memory
   Places reads;                ///< except the guard and `carried`
-  Places carried;              ///< values stored; registers of a matrix product's operands
+  Places carried;              ///< stored values; registers of a matrix product's operands
   Places guard;
-  Places writes;              ///< every register that it may write
+  Places writes;              ///< all registers that it may write
   Places sets;                ///< registers that it overwrites completely
-  std::size_t condition = 0;  ///< its guard, as an index of Needed::under
+  std::size_t condition = 0;  ///< index of its guard in Needed::under
   std::vector<std::uint32_t> next;
 };
 
@@ -118,7 +118,7 @@ void add_all_predicates(Places& places) {
   add(places, kFirstUniformPredicate, 0, kTruePredicate, kTruePredicate);
 }
 
-// Adds the registers of an operand; a register operand has `count` of them.
+// Adds the registers of an operand. `count` is the number of registers of a register operand.
 void add(Places& places, const OperandForm& operand, unsigned count) {
   switch (operand.kind) {
     case Kind::reg: return add(places, 0, operand.index, count, kZeroRegister);
@@ -132,7 +132,7 @@ void add(Places& places, const OperandForm& operand, unsigned count) {
     case Kind::constant:
     case Kind::memory:
       add(places, 0, operand.index, operand.wide ? 2 : 1, kZeroRegister);
-      // A tensor copy has its coordinates in the registers after the addresses.
+      // The coordinates of a tensor copy are in the registers after the addresses.
       return add(places, kFirstUniform, operand.uniform_index, std::max(2u, count),
                  kZeroUniformRegister);
     case Kind::name: return add_all_predicates(places);  // PR
@@ -166,7 +166,8 @@ unsigned max_written(std::string_view opcode, std::string_view mnemonic, const O
   return is_pair ? 2 : 1;
 }
 
-// Maximum number of registers of a source. A 64-bit integer product has a pair as its addend.
+// Maximum number of registers of a source. A 64-bit integer product has a register pair as its
+// addend.
 unsigned max_read(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role,
                   std::size_t source) {
   if (role == Role::acts) return 8;
@@ -265,7 +266,7 @@ bool find_next(const Program& program, std::vector<Flow>& flows) {
   return true;
 }
 
-/// Finds the instructions whose results are used, from the last instruction to the first.
+/// Finds instructions whose results are used. Visits instructions from the last to the first.
 class Deciding {
  public:
   Deciding(const std::vector<Flow>& flows, bool keeps_global)
@@ -302,7 +303,8 @@ class Deciding {
     } else {
       needed.under[flow.condition] &= ~flow.sets;
     }
-    // Above the instruction that writes a predicate, its old value guards no later read.
+    // Before an instruction that writes a predicate, the predicate's old value guards no later
+    // read.
     for (unsigned p = 0; p < kTruePredicate; ++p) {
       if (!flow.writes[kFirstPredicate + p]) continue;
       for (const std::size_t condition : {1 + 2 * p, 2 + 2 * p}) {

@@ -31,13 +31,13 @@ void place_with_carries(const Decoding& in, Op& op) {
 
 // ---- sums
 
-/// Lower 32 bits of a sum, and the number of carries out of them.
+/// Lower 32 bits of a sum, and the number of carries out of these bits.
 struct CarrySum {
   Lanes32 low;
   Lanes32 carries{};
 };
 
-// -x is added as ~x and 1, so the carry is the carry of the subtraction.
+// Adds -x as ~x + 1, so that the carry is the carry of the subtraction.
 GPUEXP_INLINED void add_to(const Warp& warp, const Source& source, CarrySum& sum) {
   const bool is_changed = source.negated || source.inverted;
   if (source.kind == Kind::reg && source.index == kZeroRegister && !is_changed) return;
@@ -71,7 +71,7 @@ GPUEXP_INLINED void write_carry(Warp& warp, const Source& to, LaneMask lanes, co
   write_predicate(warp, to, lanes, carry);
 }
 
-// Three addends can carry twice; the instruction that adds the upper half adds both carries.
+// Three addends can carry twice. The instruction that adds the upper half adds both carries.
 GPUEXP_INLINED void write_sum(Warp& warp, const Op& op, LaneMask lanes, const CarrySum& sum) {
   write(warp, op.to[0], lanes, sum.low);
   write_carry(warp, op.to[1], lanes, sum, 1);
@@ -87,7 +87,7 @@ GPUEXP_VECTORIZED void run_iadd3(Warp& warp, const Op& op, LaneMask lanes) {
   write_sum(warp, op, lanes, sum);
 }
 
-// The common case: no carry in, no carry out.
+// No carry in, no carry out: the most frequent case.
 GPUEXP_VECTORIZED void run_iadd3_plain(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes,
              [](std::uint32_t a, std::uint32_t b, std::uint32_t c) { return a + b + c; });
@@ -171,14 +171,14 @@ GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) { return a + b; });
 }
 
-// VIADD.16x2: adds both 16-bit halves separately.
+// VIADD.16x2 adds the 16-bit halves separately.
 GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) {
     return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000));
   });
 }
 
-// VIADD.U8x4 R0, R1, -R2: adds four bytes separately.
+// VIADD.U8x4 R0, R1, -R2 adds four bytes separately.
 GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
   write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
     std::uint32_t sum = 0;
@@ -191,7 +191,7 @@ GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// VIADD.S32.ISAT: clamps the sum to 32 bits, also of -R if R is -2^31.
+// VIADD.S32.ISAT clamps the sum to 32 bits, also if an operand is -R and R is -2^31.
 GPUEXP_VECTORIZED void run_add_saturated(Warp& warp, const Op& op, LaneMask lanes) {
   write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
     const std::int64_t x = static_cast<std::int32_t>(a);
@@ -243,7 +243,7 @@ GPUEXP_VECTORIZED void run_imad(Warp& warp, const Op& op, LaneMask lanes) {
   write_sum(warp, op, lanes, sum);
 }
 
-// The addend is a pair of registers. IMAD.HI has such an addend, too, and returns the upper half.
+// The addend is a pair of registers, also for IMAD.HI, which returns the upper half.
 template <bool is_unsigned>
 void run_imad_wide(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb;
@@ -323,7 +323,7 @@ void decode_lea(const Decoding& in, Op& op) {
     in.refuse("the shift is not an immediate");
   rest.operands.pop_back();
   place_with_carries(rest, op);
-  // -a << s equals -(a << s) if no bit beyond 32 is used.
+  // -a << s equals -(a << s) if no bit above the lower 32 is used.
   const bool is_narrow = !in.has("HI") && !in.has("X") && op.to[1].kind == Kind::none;
   if (op.from[0].negated && !is_narrow) in.refuse("a negated 64-bit operand is not executed");
   op.from[4] = source_of(carry);
@@ -333,8 +333,8 @@ void decode_lea(const Decoding& in, Op& op) {
   op.run = run_lea;
 }
 
-// SHF shifts {c, a} by s and returns the lower half or, with HI, the upper half. An amount beyond
-// the width counts as the width or, with W, wraps.
+// SHF shifts {c, a} by s and returns the lower half or, with HI, the upper half. A shift of more
+// than the width counts as the width or, with W, wraps.
 struct Shift {
   static constexpr std::uint8_t kLeft = 1;
   static constexpr std::uint8_t kHigh = 2;
@@ -436,7 +436,7 @@ void decode_lop3(const Decoding& in, Op& op) {
   op.run = run_lop3;
 }
 
-/// A predicate, or the sign bits of a register.
+/// Reads a predicate, or the sign bits of a register.
 GPUEXP_INLINED LaneMask read_signs(const Warp& warp, const Source& source) {
   if (source.kind != Kind::reg && source.kind != Kind::uniform) return read_predicate(warp, source);
   Lanes32 scratch;
@@ -464,7 +464,7 @@ void decode_plop3(const Decoding& in, Op& op) {
   op.run = run_plop3;
 }
 
-// Modes of PRMT: rules for its selectors of four bytes (PTX ISA, prmt).
+// Modes of PRMT, which determine its selectors of four bytes (PTX ISA, prmt).
 enum class Permutation : std::uint8_t { any, f4e, b4e, rc8, ecl, ecr, rc16 };
 constexpr std::array<std::string_view, 7> kPermutations{"",    "F4E", "B4E", "RC8",
                                                         "ECL", "ECR", "RC16"};

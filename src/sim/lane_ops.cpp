@@ -71,7 +71,7 @@ void run_vote(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, result ? kAllLanes : 0);
 }
 
-// VOTE.ANY R0, P0, P1: the ballot, if it is listed, and the result of the vote.
+// VOTE.ANY R0, P0, P1 returns the ballot, if R0 is listed, and the result of the vote.
 void decode_vote(const Decoding& in, Op& op) {
   place_each(in, {&op.to[0], &op.to[1], &op.from[0]}, 2);
   op.kind = in.has("ANY") ? 0 : in.has("ALL") ? 1 : 2;
@@ -106,7 +106,7 @@ void run_redux(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-// REDUX.MIN.S32 UR4, R5. Compute capability 10.0 and later has CREDUX for minimum and maximum.
+// REDUX.MIN.S32 UR4, R5. Compute capability 10.0 and later uses CREDUX for minimum and maximum.
 // Without a modifier, the operation is AND.
 void decode_redux(const Decoding& in, Op& op) {
   place_each(in, {&op.to[0], &op.from[0]});
@@ -124,8 +124,8 @@ void decode_redux(const Decoding& in, Op& op) {
   op.run = run_redux;
 }
 
-// MATCH.ANY R4, R5: mask of the lanes with the same value. MATCH.ALL P0, R4, R5: mask of all lanes
-// if all have the same value, else 0.
+// MATCH.ANY R4, R5: mask of the lanes with the same value as this lane. MATCH.ALL P0, R4, R5: mask
+// of all lanes if all have the same value, else 0.
 void run_match(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 value;
   read_pair(warp, op.from[0], value);
@@ -155,7 +155,7 @@ void decode_match(const Decoding& in, Op& op) {
   op.run = run_match;
 }
 
-// ELECT P0, URZ, PT: elects one lane and returns its index.
+// ELECT P0, URZ, PT elects one lane and returns its index.
 void run_elect(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 chosen;
   chosen.of.fill(static_cast<std::uint32_t>(std::countr_zero(lanes)));
@@ -169,9 +169,9 @@ void decode_elect(const Decoding& in, Op& op) {
   op.run = run_elect;
 }
 
-// R2UR copies one lane's value to a register of the warp. If the compiler cannot prove that all
-// lanes have the same value, it generates a loop that takes one lane's value per iteration. The
-// predicate marks the lanes with other values; with OR, it keeps the lanes marked for earlier
+// R2UR copies the first lane's value to a register of the warp. If the compiler cannot prove that
+// all lanes have the same value, it generates a loop with one lane's value per iteration. The
+// predicate marks the lanes with other values; with OR, also the lanes marked for earlier
 // registers.
 void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;

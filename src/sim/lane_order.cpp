@@ -6,7 +6,6 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Sets `known` to `time` for the lanes of `group`.
 void set(Lanes32& known, LaneMask group, BlockTime time) {
   for (unsigned l = 0; l < kLanes; ++l)
     known[l] = group >> l & 1 ? time : known[l];

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::byte kMark{1};
 
-// Points to the byte at an address. `used` ends at kLocalBytes and grows downwards.
+// Pointer to the byte at an address. `used` is stored from kLocalBytes downwards.
 std::byte* byte_at(std::vector<std::byte>& used, std::uint64_t address) {
   constexpr std::size_t kMinBytes = 1024;
   const std::size_t from_end = kLocalBytes - address;

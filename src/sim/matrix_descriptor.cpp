@@ -5,7 +5,7 @@ namespace gpuexp::sim {
 namespace {
 
 constexpr std::uint32_t kUnit = 16;
-constexpr std::uint32_t kRows = 8;  // per block; strides are distances between blocks
+constexpr std::uint32_t kRows = 8;  // rows per block; strides are distances between blocks
 
 }  // namespace
 
@@ -23,24 +23,25 @@ MatrixDescriptor MatrixDescriptor::from_bits(std::uint64_t bits) {
   return d;
 }
 
-// The swizzle XORs a unit's index within 128 bytes (64, 32) with the index of its 128-byte row, so
-// that units in one column map to different banks.
+// XORs the index of a 16-byte unit in its row of 128 (64, 32) bytes with the index of the 128-byte
+// row, so that units of one column are in different banks.
 std::uint32_t MatrixDescriptor::swizzled(std::uint32_t address) const {
   const std::uint32_t row = (address >> 7) - base_offset;
   return address ^ (row & (row_units - 1)) * kUnit;
 }
 
-// Blocks of eight rows are `stride` bytes apart. In a swizzled block, a row is as long as the
-// pattern's and units along K are contiguous. Without a swizzle, a block is one unit wide, and the
-// next block along K is `leading_stride` bytes away.
+// Blocks of eight rows are `stride` bytes apart. With a swizzle, a row of a block is as long as the
+// swizzle pattern, and units along K are contiguous. Without a swizzle, a block is one unit wide,
+// and the next block along K is `leading_stride` bytes away.
 std::uint32_t MatrixDescriptor::k_major(std::uint32_t row, std::uint32_t unit) const {
   const std::uint32_t next_unit = row_units == 1 ? leading_stride : kUnit;
   return swizzled(start + row / kRows * stride + row % kRows * row_units * kUnit +
                   unit * next_unit);
 }
 
-// A block has eight values of K, one row each, and the pattern's width. Swizzled blocks are
-// `stride` bytes apart along K and `leading_stride` along M or N; without a swizzle, the reverse.
+// A block has one row for each of eight values of K, as wide as the swizzle pattern. Swizzled
+// blocks are `stride` bytes apart along K and `leading_stride` bytes along M or N. Without a
+// swizzle, the two strides are exchanged.
 std::uint32_t MatrixDescriptor::mn_major(std::uint32_t k, std::uint32_t unit) const {
   const bool is_swizzled = row_units > 1;
   const std::uint32_t along_k = is_swizzled ? stride : leading_stride;

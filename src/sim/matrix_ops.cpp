@@ -12,8 +12,8 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Fragments have the layout of mma.sync (PTX ISA). Lane l holds rows l / 4 and l / 4 + 8 of A and
-// D, and column l / 4 of B. l mod 4 selects the columns of A and D and the rows of B.
+// Layout of fragments in mma.sync (PTX ISA): lane l holds rows l / 4 and l / 4 + 8 of A and D, and
+// column l / 4 of B. l mod 4 selects the columns of A and D and the rows of B.
 
 enum class Element : std::uint8_t { f16, bf16, tf32, s8 };
 
@@ -22,7 +22,8 @@ constexpr unsigned kN = 8;
 static_assert(kN == kRowColumns);
 constexpr unsigned kMaxK = 16;
 
-/// One element per lane of a register that holds one or two; `which` = 0 is in the lower bits.
+/// One element per lane of a register that holds one or two elements. `which` = 0 is the lower
+/// element.
 struct Elements {
   Lanes<double> values;
   Lanes<std::int32_t> exponents;
@@ -56,7 +57,7 @@ constexpr unsigned kQuarter = 4;  // lanes per row of A
 using FloatRow = float __attribute__((vector_size(32)));
 using Floats = Lanes<float>;
 
-// fp16 infinity and NaN are read as values of 65536 or more; approximate execution accepts that.
+// fp16 infinity and NaN are read as 65536 or more, which is sufficient for approximate execution.
 GPUEXP_INLINED void read_floats(const Lanes32& bits, Element type, unsigned which, Floats& values) {
   const unsigned shift = 16 * which;
   const auto of = [&](auto bits_of) {
@@ -69,13 +70,13 @@ GPUEXP_INLINED void read_floats(const Lanes32& bits, Element type, unsigned whic
   if (type == Element::tf32) return of([](std::uint32_t x) { return x & 0xffffe000u; });
   if (type == Element::bf16) return of([](std::uint32_t x) { return x << 16; });
   of([](std::uint32_t x) { return (x & 0x8000u) << 16 | (x & 0x7fffu) << 13; });
-  constexpr float kBiases = 0x1p112;  // that of fp32 over that of fp16
+  constexpr float kBiases = 0x1p112;  // difference of the exponent biases of fp32 and fp16
   GPUEXP_LANE_BY_LANE
   for (unsigned l = 0; l < kLanes; ++l)
     values[l] *= kBiases;
 }
 
-// Truncates to fp16; values beyond its range become the largest finite number.
+// Truncates to fp16. Values beyond the range become the largest finite number.
 GPUEXP_INLINED void pack_halves(const Floats& low, const Floats& high, Lanes32& pairs) {
   constexpr float kBiases = 0x1p-112;
   constexpr float kLargest = 65504;
@@ -95,7 +96,7 @@ GPUEXP_INLINED FloatRow row_at(const float* values) {
   return row;
 }
 
-// Four consecutive lanes hold the elements of one column of B. The result is rows of B.
+// Four consecutive lanes hold the elements of one column of B. Returns rows of B.
 GPUEXP_INLINED void rows_of_columns(const Floats& columns, FloatRow* rows) {
   const FloatRow of0 = row_at(&columns[0]), of2 = row_at(&columns[8]);
   const FloatRow of4 = row_at(&columns[16]), of6 = row_at(&columns[24]);
@@ -131,7 +132,7 @@ GPUEXP_INLINED void pairs_of_rows(const FloatRow* rows, Floats& even, Floats& od
   }
 }
 
-// Approximate mma: each multiply-add is rounded in fp32.
+// Approximate mma.sync: rounds each multiply-add in fp32.
 GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
@@ -186,8 +187,9 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   const auto type = static_cast<Element>(op.kind);
   const unsigned k_count = op.value;
   const unsigned per_register = type == Element::tf32 ? 1 : 2;
-  // Here, values of k that a row's lanes hold at the same position of a register are adjacent, in A
-  // and in B. Sums are exact, so their order does not matter.
+  // The order of k differs from the PTX ISA: values of k that the lanes of a row hold at the same
+  // position of a register are adjacent, both in A and in B. Sums are exact, so the order does not
+  // matter.
   double a[kM][kMaxK];
   std::int32_t a_exponent[kM][kMaxK];
   SumRow b[kMaxK];
@@ -272,7 +274,7 @@ void decode_hmma(const Decoding& in, Op& op) {
   op.run = run_mma;
 }
 
-// IMMA.16832: a register holds four bytes of one of A's 32-byte rows.
+// IMMA.16832: a register holds four bytes of a 32-byte row of A.
 GPUEXP_VECTORIZED void run_imma(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kK = 32;
   if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
@@ -315,9 +317,8 @@ void decode_imma(const Decoding& in, Op& op) {
   op.run = run_imma;
 }
 
-// DMMA: lane l holds row l / 4 of A and, if A has 16 rows, row l / 4 + 8, at k = l mod 4 and every
-// fourth k after it. It holds column l / 4 of B at the same k. Products are added in ascending
-// order of k.
+// DMMA: lane l holds row l / 4 of A and, if A has 16 rows, row l / 4 + 8, at k = l mod 4, l mod 4 +
+// 4, … It holds column l / 4 of B at the same k. Products are added in ascending order of k.
 void run_dmma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
   const unsigned rows = op.kind;
@@ -367,7 +368,7 @@ void decode_dmma(const Decoding& in, Op& op) {
   op.run = run_dmma;
 }
 
-// MOVM: transposes a matrix of 8 × 8 values of 16 bits; each lane holds two values.
+// MOVM transposes a matrix of 8 × 8 values of 16 bits; each lane holds two values.
 GPUEXP_VECTORIZED void run_movm(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("movmatrix is executed by only some lanes of a warp");
   const Lanes32& a = warp.registers[op.from[0].index];

@@ -14,13 +14,12 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Place of a lane's address in shared memory: register + register of the warp + offset.
+// Location of a lane's address in shared memory: register + register of the warp + offset.
 SharedPlace place_of(const Warp& warp, const Source& at, unsigned lane) {
   return warp.block.shared_place(static_cast<std::uint32_t>(
       warp.registers[at.index][lane] + warp.uniform[at.uniform_index] + at.bits));
 }
 
-// Offset of a lane's address in the block's own shared memory.
 std::uint64_t own_offset(const Warp& warp, const Source& at, unsigned lane) {
   const SharedPlace place = place_of(warp, at, lane);
   if (&place.block != &warp.block)
@@ -37,7 +36,7 @@ std::byte* mbarrier_at(const Warp& warp, const Source& at, unsigned lane) {
                               sizeof(std::uint64_t));
 }
 
-// mbarrier.init: the code has computed the initial state. The warp stores it once.
+// mbarrier.init: preceding code has computed the initial state, which the warp stores once.
 void run_init(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 state;
   read_pair(warp, op.from[1], state);
@@ -45,7 +44,7 @@ void run_init(Warp& warp, const Op& op, LaneMask lanes) {
   std::memcpy(mbarrier_at(warp, op.from[0], lane), &state[lane], sizeof state[lane]);
 }
 
-// mbarrier.inval: a later use without another init is a fault.
+// mbarrier.inval: later use of the mbarrier without another init is a fault.
 void run_invalidate(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     std::memset(mbarrier_at(warp, op.from[0], l), 0, sizeof(std::uint64_t));
@@ -53,12 +52,12 @@ void run_invalidate(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 enum class Arrives : std::uint8_t {
-  once_with_bytes,   ///< mbarrier.arrive.expect_tx; the bytes are in a register
+  once_with_bytes,   ///< mbarrier.arrive.expect_tx; the number of bytes is in a register
   once,              ///< A1T0
   by_register,       ///< ART0
   bytes_announced,   ///< A0TR: mbarrier.expect_tx
   bytes_completed,   ///< A0TX: mbarrier.complete_tx
-  copies_announced,  ///< A0T1: this thread's cp.async copies, represented by one byte
+  copies_announced,  ///< A0T1: this thread's cp.async copies, counted as one byte
   copies_completed,
 };
 constexpr std::uint8_t kLeaves = 1;
@@ -81,13 +80,14 @@ Arrival arrival_of(const Op& op, std::uint32_t value) {
   return arrival;
 }
 
-// An arrival at another block's mbarrier signals that this block no longer reads its memory.
+// An arrival at another block's mbarrier signals that the warp's block no longer reads the other
+// block's memory.
 std::uint64_t arrive(const SharedPlace& at, const Arrival& arrival) {
   at.block.end_remote_read();
   return arrive(at.block, at.offset, arrival);
 }
 
-// Lanes arrive one after another. Each returns the state before its arrival.
+// Lanes arrive one after another. Each lane returns the state before its arrival.
 void run_arrive(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const Lanes32 value = read_raw(warp, op.from[1], scratch);
@@ -112,7 +112,7 @@ void for_each_awaited_phase(Warp& warp, const Op& op, LaneMask lanes, const Visi
 
 // mbarrier.test_wait and try_wait: whether the phase with the given parity has ended. The parity is
 // the register's highest bit, as in the state that an arrival returns. If the phase has not ended,
-// the hardware suspends a warp that executes try_wait; here the warp's turn ends.
+// hardware suspends a warp that executes try_wait; here the warp's turn ends.
 void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask ended = 0;
   for_each_awaited_phase(warp, op, lanes, [&](unsigned lane, std::uint64_t, bool has_ended) {
@@ -123,7 +123,7 @@ void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_arrive(const Decoding& in, Op& op) {
-  // With TMASK, lanes arrive together, and the code derives each lane's state.
+  // With TMASK, lanes arrive together, and subsequent code derives each lane's state.
   in.refuse_form_if(in.operands.size() != 3 || in.has("TMASK"));
   place(in, op);
   op.kind = static_cast<std::uint8_t>(in.has("A1T0")   ? Arrives::once
@@ -158,9 +158,9 @@ void decode_syncs(const Decoding& in, Op& op) {
   }
 }
 
-// ARRIVES.LDGSTSBAR.64.ARVCNT (cp.async.mbarrier.arrive.noinc) arrives once the thread's cp.async
-// copies are complete. Here they are complete when the next instruction starts. TRANSCNT is the
-// form without noinc and counts as no arrival: an earlier SYNCS announced it.
+// ARRIVES.LDGSTSBAR.64.ARVCNT (cp.async.mbarrier.arrive.noinc) arrives when the thread's cp.async
+// copies are complete, which here is before the next instruction. TRANSCNT, the form without noinc,
+// does not count as an arrival: an earlier SYNCS announced it.
 void run_copy_arrives(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     arrive(warp.block, own_offset(warp, op.from[0], l), arrival_of(op, 0));
@@ -177,8 +177,7 @@ void decode_copy_arrives(const Decoding& in, Op& op) {
 
 // ---- asynchronous stores into a cluster's shared memory
 
-// STAS.64 [R16.64], R14 (st.async): the first register of the pair is the address, the second one
-// the address of the mbarrier.
+// STAS.64 [R16.64], R14 (st.async): R16 is the address, and R17 the address of the mbarrier.
 void run_async_store(Warp& warp, const Op& op, LaneMask lanes) {
   const Lanes32& to = warp.registers[op.from[0].index];
   const Lanes32& barrier = warp.registers[next_register(op.from[0]).index];
@@ -191,7 +190,7 @@ void run_async_store(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// REDAS.ADD [R16.64], R0 (red.async), with the same addresses as STAS.
+// REDAS.ADD [R16.64], R0 (red.async) has the same addresses as STAS.
 void run_async_reduction(Warp& warp, const Op& op, LaneMask lanes) {
   const AtomicChange change{static_cast<Atomic>(op.kind), static_cast<AtomicType>(op.kind2)};
   const Lanes32& to = warp.registers[op.from[0].index];

@@ -16,8 +16,8 @@ bool is_write(Access kind) {
   return kind == Access::store || kind == Access::async_store;
 }
 
-// Maximum number of registers. If a register is wrongly taken as defined, a fault is missed; the
-// reverse would report a fault that does not exist.
+// Maximum number of registers that an instruction writes. Too large a number can miss a fault; too
+// small a number could report a fault that does not exist.
 unsigned registers_written(std::string_view opcode) {
   const auto has = [&](std::string_view part) {
     return opcode.find(part) != std::string_view::npos;
@@ -26,7 +26,7 @@ unsigned registers_written(std::string_view opcode) {
   return has("64") || has(".WIDE") || opcode.starts_with('D') ? 2 : 1;
 }
 
-// Marks the registers that a load of unwritten memory is about to write as undefined.
+// Marks registers as undefined that a load of unwritten memory will write.
 void add_undefined(Warp& warp, const Op& op, const MemoryAccess& access, LaneMask lanes) {
   if (!warp.undefined) warp.undefined = std::make_unique<UndefinedRegisters>();
   warp.undefined->add(op.to[0].index, std::max(1u, access.width / kWordBytes), lanes,
@@ -127,7 +127,7 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
 }
 
 // The access has one lane, whose address is the start of the range. Bytes are marked in steps of
-// the largest power of two, at most 16, that divides the address and the size.
+// the largest power of two, at most 16, that divides address and size.
 void MemoryChecks::check_range(const MemoryAccess& access) {
   constexpr std::size_t kMaxStep = 16;
   const std::uint64_t address = access.address[0];
@@ -180,7 +180,7 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
   const auto conflict = shadow_.note(who, access);
   if (!conflict) return;
   const Op& op = program_.ops[who.place];
-  // ldmatrix and similar loads give lanes values from other lanes' addresses.
+  // In ldmatrix and similar loads, lanes receive values from other lanes' addresses.
   const bool is_load_of_lanes = access.kind == Access::load && op.width == width;
   if (conflict->kind != Conflict::Kind::unwritten || !is_load_of_lanes) report(access, *conflict);
   add_undefined(warp, op, access, conflict->lanes);
@@ -205,7 +205,7 @@ void MemoryChecks::report_unwritten(Warp& warp, const MemoryAccess& access, Lane
 }
 
 // Local memory is private to a thread, so only bounds and reads of unwritten bytes are checked.
-// Compilers also copy parts of arrays that were never written; the copy of such a part stays
+// Compilers also copy parts of arrays that were never written; the destination then stays
 // unwritten.
 void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
   LocalMemory& local = warp.local_memory();

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = Operand::Kind;
 
-/// Reads `width` bytes, at most 4, of a constant bank. Throws Fault outside of it.
+/// Reads `width` bytes, at most 4, of a constant bank. Throws Fault if they are out of bounds.
 std::uint32_t constant_at(const Warp& warp, unsigned bank, std::uint64_t offset, unsigned width) {
   const LaunchState& launch = warp.block.launch;
   const std::span<const std::byte> bytes =
@@ -92,7 +92,6 @@ void decode_ldc(const Decoding& in, Op& op) {
 
 // ---- loads and stores
 
-/// The direction of a copy between registers and memory.
 enum class Way : std::uint8_t { load, store };
 
 template <Way way>
@@ -103,7 +102,7 @@ GPUEXP_INLINED const Source& register_of(const Op& op) {
   return way == Way::load ? op.to[0] : op.from[1];
 }
 
-// First register of a store's value. Null: RZ, or a load.
+// First register of a store's value; null for RZ and for loads.
 template <Way way>
 GPUEXP_INLINED const Lanes32* stored_values(const Warp& warp, const Op& op) {
   const bool is_none = way == Way::load || op.from[1].index == kZeroRegister;
@@ -149,12 +148,12 @@ GPUEXP_INLINED void move_whole(Warp& warp, const Op& op, std::uint64_t origin,
   }
 }
 
-// All lanes' addresses are within `origin`'s memory. If lanes store to the same address, the
-// highest lane's value remains.
+// Accesses memory at `origin` plus each lane's address. If several lanes store to one address, the
+// value of the highest lane remains.
 template <Way way>
 GPUEXP_INLINED void move_lanes(Warp& warp, const Op& op, LaneMask lanes, std::uint64_t origin,
                                const Lanes64& address) {
-  // No register follows RZ.
+  // No registers follow RZ.
   const bool are_consecutive = register_of<way>(op).index + op.width / 4u <= kZeroRegister;
   if (lanes != kAllLanes || op.width < 4 || !are_consecutive) {
     for_each_lane(lanes,
@@ -182,14 +181,14 @@ GPUEXP_VECTORIZED void run_generic(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// Other blocks, executed by other threads of the host, may access the same word concurrently. A
-// load must return either the old or the new word as a whole. In the PTX ISA ("Memory Consistency
-// Model"), a scalar of up to 16 bytes (b128) is one access, and each element of a vector is an
-// access of its own. Machine code does not distinguish the two.
+// Blocks on other host threads may access the same word concurrently, so a load must return either
+// the old or the new word as a whole. In the PTX ISA ("Memory Consistency Model"), a scalar of up
+// to 16 bytes (b128) is one access, and each element of a vector is a separate access. Machine code
+// does not distinguish the two.
 constexpr unsigned kSingleBytes = 8;
 constexpr unsigned kWideBytes = 16;
 
-/// The host accesses at most 8 bytes atomically. This lock serializes accesses to the same 16
+/// The host accesses at most 8 bytes atomically, so this lock serializes accesses to the same 16
 /// bytes.
 class WideAccess {
  public:
@@ -232,8 +231,8 @@ void run_strong_wide(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// A load that sees the stores of other SMs (PTX ISA: ld.relaxed, ld.acquire, ld.volatile). A warp
-// that waits for a store repeats the load, so other warps run first.
+// A load that must see the stores of other SMs (PTX ISA: ld.relaxed, ld.acquire, ld.volatile). A
+// warp that waits for a store repeats the load, so other warps run first.
 void run_strong_load(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
@@ -279,10 +278,11 @@ GPUEXP_VECTORIZED void run_shared(Warp& warp, const Op& op, LaneMask lanes) {
 
 template <Way way, Op::Run run>
 void decode_access(const Decoding& in, Op& op) {
-  constexpr std::size_t kLoaded = way == Way::load ? 1 : 0;  // operands before the address
+  // Number of operands before the address.
+  constexpr std::size_t kLoaded = way == Way::load ? 1 : 0;
   in.refuse_operands_if(in.operands.size() != 2 || in.operands[kLoaded].kind != Kind::memory);
   place(in, op, Reads::integer, kLoaded);
-  // LD.E.64 R10, [R16+0x20]: without a descriptor, a pair of registers is not called one.
+  // In LD.E.64 R10, [R16+0x20], which has no descriptor, R16 is the first register of a pair.
   const Operand& address = in.operands[kLoaded];
   if (in.has("E") && address.descriptor == kZeroUniformRegister &&
       address.uniform_index == kZeroUniformRegister)
@@ -314,9 +314,9 @@ GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned wid
 constexpr std::uint8_t kFillsWithZero = 1;
 constexpr std::uint8_t kPassesL1 = 2;
 
-// LDGSTS (cp.async) copies from global to shared memory, and stores zeros if its predicate does not
-// hold. With ZFILL, the lower bits of the source address are the number of bytes at the end that
-// are set to zero instead of copied.
+// LDGSTS (cp.async) copies from global to shared memory, and stores zeros if its predicate is
+// false. With ZFILL, the lower bits of the source address are the number of bytes at the end that
+// become zero instead.
 GPUEXP_VECTORIZED void run_ldgsts(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 to;
   Lanes64 from;
@@ -368,10 +368,10 @@ void decode_ldgsts(const Decoding& in, Op& op) {
   op.run = run_ldgsts;
 }
 
-// LDSM (ldmatrix) loads matrices of 8 × 8 values of 16 bits. Lanes 0 to 7 hold the row addresses of
-// the first matrix, lanes 8 to 15 of the second, and so on. Lane l receives values 2 (l mod 4) and
-// 2 (l mod 4) + 1 of row l / 4; with MT88, of the transposed matrix. STSM [R4], R8 stores with the
-// same layout.
+// LDSM (ldmatrix) loads matrices of 8 × 8 values of 16 bits. Lanes 0 to 7 provide the row addresses
+// of the first matrix, lanes 8 to 15 of the second, and so on. Lane l receives values 2 (l mod 4)
+// and 2 (l mod 4) + 1 of row l / 4; with MT88, of the transposed matrix. STSM [R4], R8 stores in
+// the same layout.
 template <Way way>
 GPUEXP_VECTORIZED void run_matrices(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kRows = 8;
@@ -381,7 +381,7 @@ GPUEXP_VECTORIZED void run_matrices(Warp& warp, const Op& op, LaneMask lanes) {
                                  : "stmatrix is executed by only some lanes of a warp");
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
-  // Each of the first eight lanes per matrix has the address of a row.
+  // Only the first eight lanes per matrix provide row addresses.
   warp.block.note(
       {Space::shared, kAccess<way>, kRowBytes, kAllLanes >> (kLanes - kRows * op.value), address});
   if (op.is_idle) return;

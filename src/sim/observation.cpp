@@ -17,7 +17,7 @@ std::uint64_t ideal_sectors(const MemoryAccess& access, std::uint64_t sectors) {
   return std::min(sectors, (lanes * access.width + kSectorBytes - 1) / kSectorBytes);
 }
 
-// Only accesses through the LSU that are not atomic count as requests.
+// Only non-atomic accesses through the LSU count as requests.
 void count_shared(PlaceCounts& counts, const MemoryCounts& before, const MemoryAccess& access) {
   const bool is_counted = access.kind == Access::load || access.kind == Access::store ||
                           access.kind == Access::async_store;
@@ -81,7 +81,7 @@ void Observed::note(std::uint32_t place, unsigned warp, std::uint64_t step,
   if (trace && warp == warp_.warp) trace_access(place, step, access);
 }
 
-// One execution of an instruction can access memory twice, as cp.async does.
+// One execution of an instruction can make two accesses, for example of cp.async.
 void Observed::trace_access(std::uint32_t place, std::uint64_t step, const MemoryAccess& access) {
   std::uint64_t& executions = trace->executions[place];
   if (executions == 0 || last_step_[place] != step) ++executions;

@@ -15,13 +15,13 @@ namespace {
 
 using Kind = Operand::Kind;
 
-// RZ, URZ and PT have the next index after these.
+// RZ, URZ and PT have the index after the last one.
 constexpr unsigned kLastRegister = kZeroRegister - 1;
 constexpr unsigned kLastUniform = kZeroUniformRegister - 1;
 constexpr unsigned kLastPredicate = kTruePredicate - 1;
 constexpr unsigned kLastBarrier = 15;
 
-/// Reads tokens from the front of one operand's text.
+/// Reads tokens from the front of an operand's text.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : all_(text), rest_(text) {}
@@ -35,7 +35,6 @@ class Scanner {
   std::string_view rest() const { return rest_; }
   char front() const { return rest_.empty() ? '\0' : rest_.front(); }
 
-  /// Reads a number of at most `last`.
   std::uint8_t index(unsigned last) {
     const auto number = take_number<unsigned>(rest_);
     if (!number || *number > last) fail();
@@ -100,8 +99,8 @@ void take_suffixes(Scanner& scan, Operand& operand) {
     } else if (scan.take(".X4")) {
       operand.shift = 2;
     } else if (scan.take(".ROW") || scan.take(".COL") || scan.take(".U32") || scan.take(".SIGN")) {
-      // Ignored: the shape gives an IMMA's layouts, addresses have a fixed width, and a PLOP3 uses
-      // the signs of registers.
+      // Ignored: the shape determines the layouts of IMMA, addresses have a fixed width, and PLOP3
+      // uses only the signs of registers.
       continue;
     } else {
       return;
@@ -109,7 +108,7 @@ void take_suffixes(Scanner& scan, Operand& operand) {
   }
 }
 
-// Reads [ ]: registers and an offset, with + between them.
+// Parses [ ]: registers and an offset, separated by +.
 void take_address(Scanner& scan, Operand& operand) {
   if (!scan.take("[")) scan.fail();
   while (!scan.take("]")) {
@@ -123,7 +122,7 @@ void take_address(Scanner& scan, Operand& operand) {
       }
       take_suffixes(scan, operand);
     } else {
-      // Unsigned, because text that no disassembler wrote could overflow.
+      // Unsigned, because an invalid listing could cause an overflow.
       operand.value = static_cast<std::int64_t>(static_cast<std::uint64_t>(operand.value) +
                                                 static_cast<std::uint64_t>(scan.integer()));
     }
@@ -137,8 +136,7 @@ Operand read_real(std::string_view text) {
   if (copy == "+INF" || copy == "-INF") {
     operand.number = copy[0] == '-' ? -INFINITY : INFINITY;
   } else if (copy.find("NAN") != std::string::npos) {
-    // The listing does not show which NaN. CUDA's has all other bits set and a sign in both
-    // formats.
+    // The listing does not show which NaN. The NaN of CUDA has all other bits set and either sign.
     operand.number =
         std::copysign(std::numeric_limits<double>::quiet_NaN(), copy[0] == '-' ? -1 : 1);
   } else {
@@ -171,7 +169,8 @@ Operand read_value(Scanner& scan) {
     operand.kind = Kind::memory;
     operand.descriptor = scan.index(kLastUniform);
     if (!scan.take("]")) scan.fail();
-    if (!scan.is_done()) take_address(scan, operand);  // a bulk copy's descriptor is a cache policy
+    // The descriptor of a bulk copy is a cache policy.
+    if (!scan.is_done()) take_address(scan, operand);
   } else if (scan.take("gdesc[UR")) {
     operand.kind = Kind::matrices;
     operand.index = scan.index(kLastUniform);
@@ -236,7 +235,7 @@ Operand read_operand(std::string_view text) {
 
 std::vector<Operand> read_operands(std::string_view text) {
   std::vector<Operand> operands;
-  // In BRX R6 -0x410 and RET.REL.NODEC R10 0x0, a blank separates operands instead of a comma.
+  // In BRX R6 -0x410 and RET.REL.NODEC R10 0x0, a blank separates the operands.
   while (!text.empty()) {
     std::size_t end = text.find(',');
     const std::size_t blank = text.find(' ');

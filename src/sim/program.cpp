@@ -46,7 +46,7 @@ Source source_of(const Operand& operand, Reads reads) {
                       ? std::bit_cast<std::uint64_t>(operand.number)
                       : std::bit_cast<std::uint32_t>(static_cast<float>(operand.number));
   }
-  // An fp64 instruction uses an integer immediate as its upper 32 bits.
+  // An integer immediate of an fp64 instruction is the upper 32 bits.
   if (operand.kind == Operand::Kind::integer && reads == Reads::fp64) source.bits <<= 32;
   return source;
 }

@@ -73,7 +73,7 @@ GPUEXP_INLINED std::uint32_t chosen_of(const Op& op, std::uint32_t a, std::uint3
   return half(0) | half(16) << 16;
 }
 
-// Minimum of both if the predicate holds, else the maximum. VIADDMNMX first adds two sources.
+// Minimum if the predicate is true, else maximum. VIADDMNMX first adds two sources.
 GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const bool adds = op.kind2 != 0;
@@ -90,7 +90,7 @@ GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-// Code of compute capability 10.0 lists two unused predicates after the destination: VIMNMX R0, PT,
+// Code of compute capability 10.0 has two unused predicates after the destination: VIMNMX R0, PT,
 // PT, R1, R2, !PT.
 Decoding without_unused_predicates(const Decoding& in, std::size_t sources) {
   Decoding rest{in.listed, in.modifiers, in.operands};
@@ -134,7 +134,7 @@ GPUEXP_INLINED LaneMask compare_lanes(IntegerCompare how, const Lanes32& a, cons
 constexpr std::uint8_t kUnsigned = 8;
 constexpr std::uint8_t kExtended = 16;
 
-// For wider integers, the comparison of the lower halves decides if the upper halves are equal.
+// For wider integers: if the upper halves are equal, the comparison of the lower halves decides.
 GPUEXP_INLINED LaneMask extended(IntegerCompare how, LaneMask result, const Lanes32& a,
                                  const Lanes32& b, LaneMask lower) {
   const LaneMask equal = lanes_where([&](unsigned l) { return a[l] == b[l]; });
@@ -176,7 +176,7 @@ GPUEXP_VECTORIZED void run_mov(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 // P2R packs each lane's predicates into a byte of its register, UP2UR the predicates of the warp. A
-// mask selects the predicates; op.kind is the number of the byte.
+// mask selects the predicates; op.kind is the byte's number.
 template <bool are_uniform>
 GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned shift = 8 * op.kind;

@@ -12,10 +12,10 @@ namespace {
 using Kind = Conflict::Kind;
 
 constexpr unsigned kMaxShift = 4;  // 16 bytes
-/// Instead of a time: cp.async is still writing the cell.
+/// Value instead of a time: cp.async is still writing the cell.
 constexpr BlockTime kCopying = ~BlockTime{0};
 
-// A record: the thread (up to 1024 per block), two flags, the position in the program.
+// A record contains the thread (up to 1024 per block), two flags, and the position in the program.
 constexpr unsigned kThreadBits = 10;
 constexpr std::uint32_t kAtomic = 1u << kThreadBits;
 constexpr std::uint32_t kSeveral = 2u << kThreadBits;  ///< unordered atomics of several threads
@@ -128,8 +128,8 @@ GPUEXP_VECTORIZED SharedShadow::Runs SharedShadow::runs_of(const MemoryAccess& a
 
 // ---- reads
 
-// Common case: a warp that runs as a whole reads what was written before the barrier. If this
-// fails, the reads of single cells repeat what it has recorded.
+// Most frequent case: a whole warp reads cells that were written before the barrier. If this
+// function returns false, read_cell() records all reads again.
 GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const MemoryAccess& access,
                                                   const Runs& runs) {
   const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
@@ -153,7 +153,8 @@ GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const Mem
   return is_new == 0;
 }
 
-// Barriers with a thread count need the time of a warp's last read, not only that it has read.
+// For barriers with a thread count, the time of a warp's last read must be known, not only whether
+// it has read.
 void SharedShadow::note_reads(const Accessor& who, const MemoryAccess& access, const Runs& runs) {
   WarpPast& past = past_of(reads_, who.warp);
   set_cells(who, access, runs, clock_, past.time, past.record);
@@ -213,7 +214,7 @@ std::optional<Kind> SharedShadow::read_cell(const Accessor& who, unsigned lane, 
     reader_[cell] = record_of(who, lane);
   }
   if (who.is_whole) return std::nullopt;
-  // Earlier reads by lanes of the same group precede this one, so they need not be kept.
+  // Earlier reads by lanes of the same group precede this read and need not be kept.
   PartialRead& partial = partial_reads_[cell];
   const bool is_over = partial.time <= known(who.warp, who.warp) || partial.warp != who.warp;
   const LaneMask others = is_over ? 0 : partial.lanes & ~who.running;
@@ -230,7 +231,7 @@ void SharedShadow::touch(std::size_t first, std::size_t end) {
 
 // ---- writes
 
-// Common case: no other warp has accessed the cells since the barrier.
+// Most frequent case: no other warp has accessed the cells since the barrier.
 GPUEXP_VECTORIZED bool SharedShadow::is_free_to_write(const Accessor& who, const Runs& runs) const {
   if (!partial_reads_.empty()) return false;
   const std::uint32_t others = ~(1u << who.warp);
@@ -313,7 +314,7 @@ bool SharedShadow::races_with_partial_read(const Accessor& who, unsigned lane,
   return false;
 }
 
-// Several lanes may have written a cell, which keeps the record of only one of them.
+// Checks a write for lanes that write the same cell, which keeps only one lane's record.
 std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
                                                    const MemoryAccess& access) const {
   if (access.shape.pattern == AccessShape::Pattern::contiguous) return std::nullopt;
@@ -343,19 +344,19 @@ bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t ce
          (who.order && who.order->is_before(writing_lane, written_[cell], lane));
 }
 
-/// Time up to which accesses of warp `about` precede the current access of `warp`.
+/// Time up to which accesses of warp `about` precede the current access of warp `warp`.
 BlockTime SharedShadow::known(unsigned warp, unsigned about) const {
   return reads_.empty() ? barrier_ : std::max(barrier_, warp_order_.known(warp, about));
 }
 
-/// Record of an access by a warp of `of` that does not precede `who`'s current access.
+/// Record of an access by a warp in `of` that does not precede the current access of `who`.
 std::optional<SharedShadow::Record> SharedShadow::find_unordered(const Accessor& who,
                                                                  const std::vector<WarpPast>& past,
                                                                  std::size_t cell,
                                                                  WarpMask of) const {
   for (unsigned warp = 0; warp < past.size(); ++warp) {
     if (!(of >> warp & 1) || past[warp].time.empty()) continue;
-    // Lanes that run together see each other's accesses.
+    // Lanes that execute together see each other's accesses.
     if (warp == who.warp && who.is_whole) continue;
     if (past[warp].time[cell] > known(who.warp, warp)) return past[warp].record[cell];
   }
@@ -420,7 +421,7 @@ void SharedShadow::release_barrier() {
   partial_reads_.clear();
 }
 
-// Makes the cells narrow enough for the range to consist of whole cells.
+// Makes cells narrow enough that the range consists of whole cells.
 void SharedShadow::fit_range(std::uint64_t address, std::size_t bytes) {
   fit(1u << std::countr_zero(address | bytes | std::uint64_t{1} << kMaxShift));
 }

@@ -28,7 +28,8 @@ std::size_t reserved_shared_bytes(int compute_capability) {
 std::string cluster_refusal(const Shape& shape) {
   const Extent& cluster = shape.cluster;
   const Extent& grid = shape.grid;
-  constexpr std::int64_t kMaxBlocks = 8;  // without the attribute for more, which is never set
+  // Maximum without the attribute for larger clusters, which is never set.
+  constexpr std::int64_t kMaxBlocks = 8;
   if (cluster.count() > kMaxBlocks)
     return fmt::format("a cluster of {} blocks exceeds {}", cluster.count(), kMaxBlocks);
   const bool is_whole =
@@ -127,7 +128,7 @@ bool Simulator::fills_later(const KernelStep& kernel) {
   if (!uses_host_loops || !loop.to) return false;
   const std::span<const std::byte> arguments = kernel.arguments.bytes();
   if (loop.run) return memory_.defer_fill(loop, arguments);
-  // A part consists of the items of whole blocks.
+  // A part must contain the items of whole blocks.
   return memory_.defer_fill(loop_of_blocks(kernel), arguments,
                             std::lcm(LateFill::kPartItems, kernel.shape.block.count()));
 }
@@ -203,8 +204,8 @@ KernelExecution Simulator::run(const KernelStep& step,
                                const std::optional<BlockSampling>& sampling) {
   LaunchState launch = launch_of(step);
   launch.observation = observation_ ? &*observation_ : nullptr;
-  // Blocks of a cooperative launch wait for each other, so they take turns like blocks of a
-  // cluster.
+  // Blocks of a cooperative launch wait for each other, so they take turns, as blocks of a cluster
+  // do.
   if (step.cooperative && launch.cluster.count() == 1) launch.cluster = launch.grid;
   GridRun grid(launch, threads, stop);
   try {
@@ -237,7 +238,7 @@ HostLoop Simulator::loop_of_blocks(const KernelStep& step) {
   return loop;
 }
 
-// The loop may read any buffer, so all buffers are generated first.
+// The loop may read any buffer, so the data of all buffers are generated first.
 void Simulator::run_on_host(const HostLoop& loop) {
   memory_.make_all(threads);
   constexpr std::int64_t kMaxItems = 1 << 16;

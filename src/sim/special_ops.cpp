@@ -12,7 +12,7 @@ Extent thread_of(const Warp& warp, unsigned lane) {
   return place_at(warp.block.launch.block, std::int64_t{warp.index} * kLanes + lane);
 }
 
-/// A special register, and the function for its value.
+/// A special register and the function that returns its value.
 struct Special {
   std::string_view name;
   std::int64_t (*value)(const Warp& warp, unsigned lane);
@@ -44,7 +44,7 @@ constexpr Special kSpecials[] = {
     {"SR_SMEMSZ",
      [](const Warp& w, unsigned) { return static_cast<std::int64_t>(w.block.shared.size()); }},
     {"SR_VIRTUALSMID", kZero},
-    // Code only locates the cluster's sizes in constant bank 0 with it.
+    // Code uses it only to locate the cluster's sizes in constant bank 0.
     {"SR_CgaSize", kZero},
     {"SR_CLOCKLO", kClock},
     {"SR_GLOBALTIMERLO", kClock}};

@@ -12,7 +12,7 @@ namespace gpuexp::sim {
 namespace {
 
 constexpr std::int64_t kGroupBytes = 16;
-// CUDA Driver API, cuTensorMapEncodeTiled.
+// Limits of cuTensorMapEncodeTiled (CUDA Driver API).
 constexpr std::int64_t kMaxExtent = std::int64_t{1} << 32;
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 40;
 constexpr std::int64_t kMaxBox = 256;
@@ -66,7 +66,8 @@ std::string tensor_map_refusal(const TensorMap& map) {
   return "";
 }
 
-// XORs a 16-byte group's index with its 128-byte row's, modulo the groups per swizzle.
+// XORs the index of a 16-byte group with the index of its 128-byte row, modulo the number of groups
+// in a row of the pattern.
 std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle) {
   constexpr unsigned kGroupShift = 4;
   constexpr unsigned kRowShift = 7;
@@ -104,7 +105,7 @@ void TensorBox::for_rows(
   const auto size = static_cast<std::int64_t>(size_of(map_.type));
   const std::size_t rank = map_.extents.size();
   const std::int64_t begin = std::max<std::int64_t>(0, -std::int64_t{first_[0]});
-  const std::int64_t group = kGroupBytes / size;  // elements per group
+  const std::int64_t group = kGroupBytes / size;  // number of elements per group
   const std::int64_t extent =
       use_ == For::reading ? map_.extents[0] : (map_.extents[0] + group - 1) / group * group;
   const std::int64_t end = std::min(map_.box[0], extent - first_[0]);
@@ -127,7 +128,7 @@ void TensorBox::for_rows(
   }
 }
 
-// fma.oob tests for this 16-bit NaN (sim/half_ops.cpp). No code shows the bits for wider types;
+// fma.oob tests for this 16-bit NaN (sim/half_ops.cpp). The bits for wider types are not known;
 // here they repeat the 16-bit pattern.
 std::vector<std::byte> TensorBox::filled() const {
   std::vector<std::byte> box(bytes());
@@ -138,7 +139,7 @@ std::vector<std::byte> TensorBox::filled() const {
   return box;
 }
 
-// PTX ISA, cp.reduce.async.bulk.tensor: the operation has the tensor's type.
+// The type of the operation is the tensor's type (PTX ISA, cp.reduce.async.bulk.tensor).
 AtomicType reduction_type(DataType type, Atomic how) {
   const bool is_sum = how == Atomic::add;
   const bool is_order = how == Atomic::min || how == Atomic::max;

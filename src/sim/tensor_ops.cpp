@@ -14,11 +14,12 @@ namespace {
 using Kind = Operand::Kind;
 
 constexpr std::size_t kGroupBytes = 16;
-constexpr std::size_t kBoxAlignment = 128;  // PTX ISA, cp.async.bulk.tensor: in shared memory
+// Alignment in shared memory (PTX ISA, cp.async.bulk.tensor).
+constexpr std::size_t kBoxAlignment = 128;
 constexpr std::uint8_t kMulticast = 1;
 
-// The map of the second operand, which must be a launch argument. Only the driver knows the format
-// of a map in memory.
+// Map that the second operand addresses, which must be a launch argument, because only the driver
+// knows the format of a map in memory.
 const TensorMap& map_of(const Warp& warp, const Op& op) {
   const std::uint64_t address = uniform_pair(warp, op.from[1].uniform_index);
   const auto& maps = warp.block.launch.tensor_maps;
@@ -34,7 +35,7 @@ const TensorMap& map_of(const Warp& warp, const Op& op) {
   return *found->map;
 }
 
-// Coordinates from consecutive uniform registers, starting at `first`.
+// Reads coordinates from consecutive uniform registers, starting at `first`.
 TensorBox::Place place_of(const Warp& warp, const Op& op, unsigned first) {
   TensorBox::Place place{};
   for (unsigned d = 0; d < op.value; ++d)
@@ -50,7 +51,8 @@ std::byte* global_row(Warp& warp, Access kind, std::uint64_t address, std::size_
   return begin;
 }
 
-/// Calls function(in_box, in_shared) with both offsets of each 16 bytes of a box at `address`.
+/// Calls function(in_box, in_shared) for each 16 bytes of a box at `address`, with their offset in
+/// the box and in shared memory.
 template <class Function>
 void for_groups(std::size_t bytes, std::uint32_t address, Swizzle swizzle,
                 const Function& function) {
@@ -58,9 +60,9 @@ void for_groups(std::size_t bytes, std::uint32_t address, Swizzle swizzle,
     function(at, swizzled(address + at, swizzle) - address);
 }
 
-// UTMALDG.2D [UR8], [UR22]: UR8 is the address in shared memory, UR9 the address of the mbarrier,
-// UR10 and UR11 the box's coordinates. UR22 and UR23 are the address of the map. As a bulk copy, it
-// is complete before the next instruction starts.
+// UTMALDG.2D [UR8], [UR22]: UR8 is the address in shared memory, UR9 the mbarrier's address, UR10
+// and UR11 the box's coordinates, UR22 and UR23 the map's address. The copy is complete before the
+// next instruction, as for bulk copies.
 void run_tensor_load(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;
@@ -79,7 +81,7 @@ void run_tensor_load(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// Reads a box from shared memory and undoes its swizzle.
+// Reads a box from shared memory and reverses its swizzle.
 std::vector<std::byte> read_box(Warp& warp, const TensorMap& map, const TensorBox& box,
                                 std::uint32_t from) {
   std::vector<std::byte> values(box.bytes());
@@ -102,7 +104,7 @@ void run_tensor_store(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// UTMAREDG.2D.ADD [UR8], [UR14], with the same operands as UTMASTG.
+// UTMAREDG.2D.ADD [UR8], [UR14] has the same operands as UTMASTG.
 void run_tensor_reduction(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;
@@ -118,14 +120,14 @@ void run_tensor_reduction(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// UTMAPF.L2.2D [UR8], [UR14] prefetches the box at the coordinates UR8 and UR9 into L2. Execution
-// has no caches, but checks the box.
+// UTMAPF.L2.2D [UR8], [UR14] prefetches the box at coordinates UR8 and UR9 into L2. The simulator
+// only checks the box.
 void run_tensor_prefetch(Warp& warp, const Op& op, LaneMask) {
   TensorBox(map_of(warp, op), place_of(warp, op, op.from[0].uniform_index),
             TensorBox::For::reading);
 }
 
-// `before`: number of uniform registers of the first operand ahead of the coordinates.
+// `before`: number of uniform registers in the first operand before the coordinates.
 void place_tensor(const Decoding& in, Op& op, unsigned before) {
   if (in.has("IM2COL")) in.refuse("the im2col mode is not executed");
   for (unsigned dimensions = 1; dimensions <= kMaxDimensions; ++dimensions) {
@@ -141,7 +143,7 @@ void place_tensor(const Decoding& in, Op& op, unsigned before) {
   }
 }
 
-// A last operand desc[UR6] is a cache policy of L2.
+// A last operand desc[UR6] is an L2 cache policy.
 bool has_descriptor(const Decoding& in) {
   return in.operands.back().text.starts_with("desc");
 }
@@ -179,7 +181,7 @@ void decode_tensor_prefetch(const Decoding& in, Op& op) {
   op.run = run_tensor_prefetch;
 }
 
-// UTMACCTL.PF prefetches the map. UTMACCTL.IV follows a kernel's changes of a map.
+// UTMACCTL.PF prefetches the map. UTMACCTL.IV invalidates a map that a kernel has changed.
 void decode_map_control(const Decoding& in, Op& op) {
   if (!in.has("PF")) in.refuse("only tensor maps that are launch arguments are known");
   op.run = run_noop;

@@ -17,7 +17,7 @@ namespace {
 using Kind = Operand::Kind;
 
 constexpr unsigned kWarps = 4;
-constexpr unsigned kM = 16;  // rows of D per warp, of 64
+constexpr unsigned kM = 16;  // rows of D per warp; the warpgroup has 64
 constexpr unsigned kMaxN = 256;
 constexpr unsigned kMaxK = 32;
 constexpr unsigned kUnitBytes = 16;
@@ -27,7 +27,7 @@ constexpr unsigned kUnitBytes = 16;
 enum class Element : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
 enum class Sum : std::uint8_t { f32, f16, s32, s32_saturated };
 
-/// Op::value: the number of columns, and these flags.
+/// Op::value: number of columns and these flags.
 constexpr std::uint32_t kColumnsMask = 0x1ff;
 constexpr std::uint32_t kNegatesA = 1 << 9;
 constexpr std::uint32_t kNegatesB = 1 << 10;
@@ -59,7 +59,7 @@ GPUEXP_INLINED std::int32_t exponent_of(std::uint32_t bits, Element type) {
     case Element::tf32: return tensor_exponent<kTf32>(bits >> 13);
     case Element::e4m3: return tensor_exponent<kE4m3>(bits);
     case Element::e5m2: return tensor_exponent<kE5m2>(bits);
-    default: return 0;  // integers, whose sums are exact
+    default: return 0;  // integers: their sums are exact
   }
 }
 
@@ -74,7 +74,7 @@ GPUEXP_INLINED Number number_of(std::uint32_t bits, Element type) {
 
 // ---- operands
 
-/// Reads the elements of 16 bytes of shared memory.
+/// Reads the elements in 16 bytes of shared memory.
 GPUEXP_INLINED void read_unit(Warp& warp, std::uint32_t address, Element type, Number* values) {
   std::uint32_t words[kUnitBytes / 4];
   std::memcpy(words, warp.block.shared_at(address, kUnitBytes, kUnitBytes), kUnitBytes);
@@ -88,7 +88,7 @@ MatrixDescriptor descriptor_at(const Warp& warp, unsigned index) {
                                      static_cast<std::uint64_t>(warp.uniform[index + 1]) << 32);
 }
 
-/// Reads `count` rows of A (columns of B) from `first`; put(row, k, value) stores an element.
+/// Reads `count` rows of A (or columns of B) from `first` on. put(row, k, value) stores an element.
 template <class Put>
 GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool is_transposed,
                                 Element type, unsigned first, unsigned count, const Put& put) {
@@ -114,7 +114,7 @@ GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool
   }
 }
 
-constexpr unsigned kRows = kMaxN / kRowColumns;  // groups of columns of B
+constexpr unsigned kRows = kMaxN / kRowColumns;  // number of groups of columns of B
 
 struct Product {
   double a[kM][kMaxK];
@@ -142,8 +142,8 @@ struct Product {
   }
 };
 
-/// A in registers: each has 4 bytes of row l / 4 or l / 4 + 8. Registers 2 and 3 continue both rows
-/// along K.
+/// Reads A from registers: each register has 4 bytes of row l / 4 or l / 4 + 8. Registers 2 and 3
+/// continue the rows along K.
 GPUEXP_INLINED void read_register_a(const Warp& warp, const Source& from, Element type,
                                     Product& p) {
   const unsigned bytes = bytes_of(type);
@@ -181,7 +181,7 @@ GPUEXP_INLINED Number sum_of(std::uint32_t bits, unsigned e, Sum type) {
   }
 }
 
-/// An integer sum, which is exact in fp64, as bits.
+/// Returns the bits of an integer sum, which is exact in fp64.
 GPUEXP_INLINED std::uint32_t integer_sum(double exact, Sum type) {
   constexpr double kMinInt32 = -2147483648.0;
   constexpr double kMaxInt32 = 2147483647.0;
@@ -189,7 +189,6 @@ GPUEXP_INLINED std::uint32_t integer_sum(double exact, Sum type) {
   return static_cast<std::uint32_t>(static_cast<std::int64_t>(exact));  // modulo 2^32
 }
 
-/// The bits of a sum of floating-point products.
 GPUEXP_INLINED std::uint32_t float_sum(double exact, bool is_fp8, Sum type) {
   if (type == Sum::f16) return sum_to_fp16(exact);
   return is_fp8 ? fp8_sum_to_fp32(exact) : sum_to_fp32(exact);
@@ -203,8 +202,8 @@ void note_matrix_loads(Warp& warp, std::uint32_t start, std::uint32_t bytes) {
 
 // Each warp computes its own 16 rows when it executes the instruction, although the hardware
 // computes all 64 rows together. The results are the same: no warp needs another warp's rows, and A
-// and B do not change before all four warps have started the product. run_wait() holds back a warp
-// that waits for the product, and no thread may write A or B without waiting.
+// and B do not change before all four warps have started the product. No thread may write A or B
+// before it has waited for the product, and run_wait() waits for all four warps.
 GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("wgmma is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;
@@ -293,7 +292,7 @@ GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   if (op.value & kCommits) ++warp.product_groups;
 }
 
-// The columns of "64x256x16"; 0 if the type does not have this shape.
+// Number of columns in a shape such as "64x256x16"; 0 if the type does not have this shape.
 unsigned columns_of(std::string_view shape, unsigned depth) {
   if (take_until(shape, "x") != "64") return 0;
   const unsigned columns = take_number<unsigned>(shape).value_or(0);
@@ -311,8 +310,8 @@ std::optional<Element> element_named(std::string_view name) {
 }
 
 // HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4].tnspB, R24, UP0, gsb0: UR4 to UR7 are the descriptors of
-// A and B. If A's elements are in registers, UR4 and UR5 are B's descriptor. UP0 determines whether to
-// add C; without a predicate, C is added. gsb0: this product is the last of its group.
+// A and B. If A is in registers, UR4 and UR5 are B's descriptor. UP0 selects whether C is added;
+// without a predicate, it is. gsb0: this product is the last of its group.
 void place_operands(const Decoding& in, Op& op) {
   std::size_t next = 0;
   const auto operand = [&]() -> const Operand& {
@@ -327,7 +326,7 @@ void place_operands(const Decoding& in, Op& op) {
     --next;
   }
   const Operand& matrices = operand();
-  // Descriptors of A and B, two registers each.
+  // Two registers for each of the descriptors of A and B.
   constexpr unsigned kLast = kZeroUniformRegister - 4;
   in.refuse_operands_if(matrices.kind != Kind::matrices || matrices.index > kLast);
   op.from[1] = source_of(matrices);
@@ -394,9 +393,9 @@ void decode_igmma(const Decoding& in, Op& op) {
 
 // ---- waits
 
-// wgmma.wait_group: a group is complete when the rows of all four warps are, so a warp that is
-// ahead of the others repeats the instruction. A kernel may let one thread of the four warps signal
-// the producer that A and B can be overwritten.
+// wgmma.wait_group: a group is complete when all four warps have computed their rows, so a warp
+// that is ahead of the others repeats the instruction. Kernels may let one thread of the four warps
+// signal the producer that A and B can be overwritten.
 void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("wgmma.wait_group is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;
@@ -412,8 +411,8 @@ void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
   }
 }
 
-// WARPGROUP.ARRIVE (wgmma.fence) orders register accesses, which are in order here.
-// WARPGROUP.DEPBAR.LE gsb0, 0x1
+// WARPGROUP.ARRIVE (wgmma.fence) orders register accesses, which are always in order here.
+// WARPGROUP.DEPBAR.LE gsb0, 0x1 waits.
 void decode_warpgroup(const Decoding& in, Op& op) {
   if (in.has("ARRIVE")) {
     op.run = run_noop;

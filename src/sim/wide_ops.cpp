@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Operand::Kind;
 
-// Returns ~x for -x. The caller adds the 1, which can carry separately.
+// Returns ~x for -x. The caller adds 1, which can carry separately.
 GPUEXP_INLINED void read_flipped(const Warp& warp, const Source& source, Lanes64& value) {
   read_pair(warp, source, value);
   if (!source.negated && !source.inverted) return;
@@ -48,7 +48,8 @@ GPUEXP_VECTORIZED void run_iadd64(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, carry);
 }
 
-// IADD.64 R2, P0, R4, R6 writes the carry to P0. IADD.64.X adds the predicate after the addends.
+// IADD.64 R2, P0, R4, R6 writes the carry to P0. IADD.64.X also adds the predicate after the
+// addends.
 void decode_iadd64(const Decoding& in, Op& op) {
   Decoding rest{in.listed, in.modifiers, in.operands};
   if (rest.operands.size() > 1 && is_predicate(rest.operands[1])) {
@@ -92,7 +93,7 @@ void decode_move(const Decoding& in, Op& op) {
 
 constexpr std::uint64_t kSign64 = std::uint64_t{1} << 63;
 
-// With the sign bit flipped, signed numbers are ordered like unsigned numbers.
+// With a flipped sign bit, signed numbers compare as unsigned numbers.
 GPUEXP_INLINED std::uint64_t order_flip(const Op& op) {
   return op.kind2 != 0 ? kSign64 : 0;
 }
@@ -121,7 +122,7 @@ void decode_isetp64(const Decoding& in, Op& op) {
   op.run = run_isetp64;
 }
 
-// Minimum of both if the predicate holds, else the maximum.
+// Minimum if the predicate is true, else maximum.
 GPUEXP_VECTORIZED void run_minmax64(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 a, b, result;
   read_wide(warp, op.from[0], a);
@@ -135,8 +136,7 @@ GPUEXP_VECTORIZED void run_minmax64(Warp& warp, const Op& op, LaneMask lanes) {
   write_pair(warp, op.to[0], lanes, result);
 }
 
-// IMNMX.S64 PT, PT, R2, R4, R6, PT, !PT: code that ptxas generates uses only the first predicate
-// after the values.
+// IMNMX.S64 PT, PT, R2, R4, R6, PT, !PT: ptxas uses only the first predicate after the values.
 void decode_minmax64(const Decoding& in, Op& op) {
   const auto is_true = [&](std::size_t place, bool inverted) {
     const Operand& operand = in.operands[place];

@@ -17,8 +17,8 @@ CodeTime refused(const std::string& why) {
   return time;
 }
 
-// The steps as the host enqueues them, without kernel times. Throws std::runtime_error for steps
-// whose time depends on the driver.
+// Returns the steps as the host enqueues them, without kernel times. Throws std::runtime_error for
+// steps whose time depends on the driver.
 std::vector<HostedStep> hosted_steps(const HostProblem& problem, const Steps& steps) {
   std::vector<HostedStep> hosted;
   for (const Step& step : steps.all()) {
@@ -67,7 +67,7 @@ void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, Co
 
 namespace {
 
-/// Fills in the launch's kernels, from its steps, and their footprints.
+/// Sets the launch's kernels, from its steps, and their footprints.
 void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceSpec& device,
                   const KernelResources& resources, KnownKernels* known) {
   for (const Step& step : launch.steps.all()) {

@@ -25,7 +25,7 @@ namespace gpuexp {
 
 namespace {
 
-// Everything that determines a prediction and is the same for all cells of a plan.
+// Text of all properties that predictions depend on and that are equal for all cells of a plan.
 std::string common_key(const Plan& plan, const std::string& build_id) {
   const DeviceSpec& d = plan.device;
   std::string key = fmt::format(
@@ -80,16 +80,17 @@ class CodePredictor::Impl {
   }
 
  private:
-  /// Cells that share a problem, in any mode, so that its buffers are created once.
+  /// Cells with the same problem, in any mode, so that its buffers are created once.
   struct Problem {
-    const Group* group = nullptr;  ///< one of its groups
+    const Group* group = nullptr;  ///< one group with this problem
     std::vector<const Cell*> cells;
     double limit_us = 0;  ///< sum over its cells
   };
 
-  // With at most two threads, one thread handles all variants of a problem and creates its buffers
-  // once. With more, several threads share its variants, so that a slow problem does not delay the
-  // rest. Problems with the longest GPU time, usually the slowest to simulate, start first.
+  // With one or two threads, one thread predicts all variants of a problem and creates its buffers
+  // once. With more threads, several threads share the variants of a problem, so that a slow
+  // problem does not delay the others. Problems with the longest GPU time, usually the slowest to
+  // simulate, start first.
   static std::vector<Problem> problems_of(const Plan& plan, const KernelResources& kernels,
                                           unsigned threads) {
     const std::size_t parts = threads > 2 ? threads : 1;
@@ -118,19 +119,19 @@ class CodePredictor::Impl {
   void work() {
     sim::Simulator simulator(kernels_, plan_.device.compute_capability());
     simulator.stop = [this] { return is_ended(); };
-    simulator.threads = 1;  // the other threads handle other problems
+    simulator.threads = 1;  // other threads predict other problems
     simulator.uses_host_loops = true;
     for (std::size_t i = next_++; i < problems_.size(); i = next_++)
       predict(problems_[i], simulator);
   }
 
-  /// Buffers are created for the first cell without a stored prediction.
+  /// The buffers of a problem are created for the first cell without a stored prediction.
   struct Timed {
     std::optional<HostProblem> host;
     std::map<const Variant*, LaunchToTime> launches;
     KnownKernels known;
     bool lacks_code = false;    ///< a kernel's code is missing because a tool is missing or failed
-    bool lacks_kernel = false;  ///< the time of a phase's kernel is missing and a rate replaces it
+    bool lacks_kernel = false;  ///< the time of a phase's kernel is missing, and a rate replaces it
     /// Times of the phases' kernels, by variant, mode, kernel and grid.
     std::map<
         std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
@@ -177,7 +178,7 @@ class CodePredictor::Impl {
                        is_compiled(problem, cell) ? options_.tools : "");
   }
 
-  // Files are identified by content, because another file may have the same name. If one cannot be
+  // Identifies files by content, because another file may have the same name. If a file cannot be
   // read, the prediction fails and is not stored.
   std::string inputs_of(const Group& group) const {
     const Family& family = *plan_.experiment(group).family;
@@ -191,7 +192,7 @@ class CodePredictor::Impl {
     return text;
   }
 
-  // True if tools must create machine code of one of the cell's kernels for this GPU.
+  // Whether tools must compile one of the cell's kernels for this GPU.
   bool is_compiled(const Problem& problem, const Cell& cell) const {
     const auto shapes = cell.variant->shapes(problem.group->problem.get(), plan_.device);
     return std::any_of(shapes.begin(), shapes.end(), [&](const Shape& shape) {
@@ -228,7 +229,7 @@ class CodePredictor::Impl {
     } catch (const std::bad_alloc&) {
       timed.forget();
       return unsettled("not enough host memory for its buffers");
-    } catch (const std::exception& e) {  // a caller waits for the cell
+    } catch (const std::exception& e) {  // another thread waits for the cell
       timed.forget();
       return unsettled(e.what());
     }
@@ -238,9 +239,9 @@ class CodePredictor::Impl {
     if (timed.host) return;
     const Group& group = *problem.group;
     const Family& family = *plan_.experiment(group).family;
-    // For a launch that spans GPUs, only single kernels are timed, independently of buffer
-    // contents. Contents that only references read, such as a chain of layers, would take longer
-    // than all predictions.
+    // For a launch that spans GPUs, only single kernels are timed, and their times do not depend on
+    // buffer contents. Generating contents that only references read, such as a chain of layers,
+    // would take longer than all predictions.
     const auto made = family.make_problem(group.values);
     simulator.memory().set_cancels_overwritten(family.gpus_of(made.get()) > 1);
     timed.host.emplace(family, group.values, plan_.config->seed, plan_.device, simulator);
@@ -272,7 +273,7 @@ class CodePredictor::Impl {
         phase.kernel_time_factor * std::max(0.0, kernel->time_us - busiest_us);
   }
 
-  /// Time of the phase's kernel by itself; empty if it cannot be predicted.
+  /// Time of the phase's kernel in isolation; empty if it cannot be predicted.
   std::optional<KernelCodeTime> kernel_time(const Problem& problem, const Cell& cell,
                                             const Phase& phase, Timed& timed,
                                             sim::Simulator& simulator) const {
@@ -289,7 +290,7 @@ class CodePredictor::Impl {
       const CodeTime time = predict_from_code(launch, simulator, cell.mode, plan_.device,
                                               plan_.ceiling_source.ceilings);
       if (time.refusal.empty()) known->second = time.kernels.front();
-    } catch (const std::exception&) {  // a rate replaces it
+    } catch (const std::exception&) {  // a rate replaces the time
       timed.lacks_kernel = true;
       timed.forget();
     }

@@ -11,7 +11,7 @@ CubinKernels::CubinKernels(const std::string& cubin, const std::string& architec
     tools.run("cuobjdump", {option, cubin}, folder, "dump");
     return text_of_file(folder / "dump");
   };
-  // cuobjdump states a cubin's architecture only in the listing.
+  // cuobjdump prints a cubin's architecture only in the listing.
   const std::string head = fmt::format("arch = {}\n", architecture);
   ObjectDump dump{name, {}, {}, {}, {}};
   dump.resource_usage = head + dumped("--dump-resource-usage");

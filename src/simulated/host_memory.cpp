@@ -21,7 +21,7 @@ std::size_t mapped_bytes(std::size_t bytes) {
 
 }  // namespace
 
-// Only reserves addresses, then releases everything outside an aligned part.
+// Reserves addresses only, then releases all addresses outside of an aligned range.
 HostMemory::HostMemory(std::size_t bytes) : bytes_(bytes) {
   const std::size_t size = mapped_bytes(bytes);
   const std::size_t alignment = std::max(std::bit_ceil(size), kMinAlignment);

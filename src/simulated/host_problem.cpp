@@ -22,7 +22,7 @@ namespace {
 // All bits set is NaN in every floating-point format, so unwritten elements fail verification.
 constexpr int kPoison = 0xff;
 
-// Elements per thread and step.
+// Number of elements per thread and step.
 constexpr std::int64_t kPart = 1 << 14;
 
 double element(const Comparison& c, std::int64_t i) {
@@ -62,7 +62,7 @@ std::int64_t elements_of(const std::vector<ElementRange>& ranges) {
   return elements;
 }
 
-// The drawn elements of the ranges, in pieces for threads.
+// Returns the drawn elements of the ranges, in pieces for threads.
 std::vector<ElementRange> drawn(const std::vector<ElementRange>& ranges, const ElementDraw& draw) {
   constexpr std::int64_t kPiece = ElementDraw::kPiece;
   std::vector<ElementRange> pieces;
@@ -113,7 +113,7 @@ void HostProblem::allocate(Rank& rank) {
 }
 
 void HostProblem::signal_ahead() {
-  // Greater than the number of launches of any run, and small enough to keep its sign.
+  // Greater than the number of launches of any run, and positive as a signed integer.
   constexpr std::uint32_t kAhead = 0x3fffffff;
   for (Rank& rank : ranks_) {
     for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
@@ -150,7 +150,7 @@ void HostProblem::poison(const Variant& variant) {
   restore();
   const std::vector<std::size_t> outputs = written_by(family_, variant);
   if (!sampling_ &&
-      !family_.refers_to_results) {  // they are computed from the buffers before the launch
+      !family_.refers_to_results) {  // these are computed from the buffers before the launch
     simulator_.memory().make_all(simulator_.threads);
     for (Rank& rank : ranks_)
       rank.references->make(outputs);
@@ -186,13 +186,13 @@ std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
   return kernels;
 }
 
-// Blocks may wait for the blocks of other ranks with the same number, so ranks run concurrently.
-// Only the first fault is reported: other ranks may have waited in vain for that rank.
+// Blocks may wait for blocks of other ranks, so ranks run concurrently. Only the first fault is
+// reported: other ranks may have waited in vain for the faulty rank.
 std::vector<sim::KernelExecution> HostProblem::launch_ranks(const Variant& variant) {
   std::vector<Steps> steps;
   for (Rank& rank : ranks_) {
     steps.push_back(variant.launch(problem_.get(), rank.data.get(), context(rank, variant)));
-    // refusal() decodes the code before threads share it.
+    // refusal() decodes the code before threads share the code.
     if (const std::string why = simulator_.refusal(steps.back()); !why.empty())
       throw std::runtime_error(why);
   }
@@ -297,7 +297,6 @@ Comparison HostProblem::comparison_of(const Rank& rank, std::size_t output) cons
   return c;
 }
 
-// Poisons the unwritten gaps of an output.
 void HostProblem::poison_gaps(Rank& rank, std::size_t output) {
   if (rank.buffers[output].bytes() == 0) return;
   std::size_t written = 0;  // end of the last written range
@@ -322,7 +321,7 @@ void HostProblem::check_whole(Rank& rank, std::size_t output, Verification& resu
       [&](std::int64_t first) { return mismatches(name, c, first, read_elements); }, result);
 }
 
-// Reads written elements first: restore() may overwrite them.
+// Reads the written elements first, because restore() may overwrite them.
 void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification& result) {
   constexpr double kMaxOperations = 5e8;  // about a second
   const std::vector<std::size_t> outputs = written_by(family_, variant);
@@ -400,7 +399,7 @@ void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& s
         name, c, sums, [&](std::int64_t) { return wrong; }, result);
 }
 
-// Compares only inputs with stores, since a store may leave the value unchanged.
+// Compares only inputs to which a kernel stored; a store may leave the value unchanged.
 std::string HostProblem::changed_input() {
   struct Input {
     const Rank& rank;

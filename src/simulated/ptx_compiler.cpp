@@ -58,7 +58,7 @@ CubinKernels PtxCompiler::compile(const std::string& name) {
   return CubinKernels(cubin, architecture, name, tools_, folder);
 }
 
-// The newest of the module's files ("matmul.sm_80.ptx") that the GPU can run.
+// Newest of the module's PTX files, such as "matmul.sm_80.ptx", that the GPU can run.
 std::string PtxCompiler::ptx_of(const std::string& module, const std::string& folder) const {
   std::string best;
   int newest = 0;
@@ -68,7 +68,7 @@ std::string PtxCompiler::ptx_of(const std::string& module, const std::string& fo
     if (!file.starts_with(prefix) || !file.ends_with(".ptx")) continue;
     std::string_view rest = std::string_view(file).substr(prefix.size());
     const auto capability = take_number<int>(rest);
-    // PTX for sm_90a runs only on that architecture.
+    // Skips PTX for sm_90a, which runs only on that architecture.
     if (!capability || !rest.starts_with('.') || *capability > compute_capability_) continue;
     if (*capability > newest) best = entry.path().string();
     newest = std::max(newest, *capability);

@@ -18,8 +18,9 @@ namespace gpuexp {
 
 namespace {
 
-/// Maximum work of a launch whose blocks are all executed, a few seconds on one core: operations
-/// plus kPerElement per 4-byte element moved, since each such element takes several instructions.
+/// Maximum work of a launch for which all blocks are executed, a few seconds on one core: the
+/// number of operations plus kPerElement per 4-byte element moved, because each such element takes
+/// several instructions.
 constexpr double kMaxWork = 2.5e9;
 constexpr double kPerElement = 60;
 
@@ -71,7 +72,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   CounterSupport counter_support(const std::vector<std::string>& metrics) override {
     CounterSupport support;
     for (const std::string& metric : metrics) {
-      // Cache metrics are known too: the predictor that simulates caches adds their counts.
+      // Cache metrics are also known: the predictor, which simulates caches, adds their counts.
       if (!place_of(metric) && !cache_metric(metric)) support.unknown.push_back(metric);
     }
     return support;
@@ -152,7 +153,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
                         DeviceFault::timed_out);
     } catch (const DeviceError&) {
       throw;
-    } catch (const std::runtime_error& refusal) {  // sim::Fault, too
+    } catch (const std::runtime_error& refusal) {  // includes sim::Fault
       throw DeviceError(refusal.what(), DeviceFault::refused);
     }
   }
@@ -164,7 +165,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   std::optional<HostProblem> problem_;
   Values values_;
   std::uint64_t seed_ = 0;
-  std::map<Launch, std::vector<CountedKernel>> counted_;  ///< of every launch so far
+  std::map<Launch, std::vector<CountedKernel>> counted_;  ///< counts of all launches so far
 };
 
 }  // namespace

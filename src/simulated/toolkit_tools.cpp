@@ -45,7 +45,7 @@ ToolkitTools::ToolkitTools(std::vector<std::string> folders) : folders_(std::mov
 
 namespace {
 
-// An installed program may run on a machine that does not have the build's folders.
+// An installed program may run on a machine without the build's folders.
 bool is_in_build_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

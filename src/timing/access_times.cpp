@@ -13,8 +13,8 @@ SharedUse use_of(sim::Access kind) {
   return kind == sim::Access::store ? SharedUse::store : SharedUse::other;
 }
 
-// Share of the banks that an access uses, averaged over its wavefronts: a quarter if a wavefront
-// has 32 bytes. Lanes of one sector are assumed to be adjacent.
+// Share of the banks that an access uses, averaged over its wavefronts: 1/4 if a wavefront has 32
+// bytes. Assumes that lanes of one sector are adjacent.
 double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
   constexpr std::uint64_t kSector = 32;
   if (access.lanes == sim::kAllLanes && access.width >= 4 &&
@@ -33,7 +33,7 @@ double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
 }  // namespace
 
 void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
-  // Constructs in place: a copied temporary would be read before its stores have completed.
+  // Constructed in place, because a copied temporary would be read before its stores complete.
   ::new (&running) RunningInstruction{.warp = &warp, .op = &op, .now = now};
 }
 
@@ -80,8 +80,8 @@ Served AccessTimes::end_asynchronous() {
   return {now + 1, now + op.latency, now + op.latency};
 }
 
-// cp.async reads global memory, then writes shared memory. The warp does not wait for the reads of
-// warpgroup products or for the writes of asynchronous stores.
+// cp.async reads global memory, then writes shared memory. The warp does not wait for reads by
+// warpgroup products or for writes by asynchronous stores.
 void AccessTimes::hear(const sim::MemoryAccess& access) {
   if (running.op->kind == TimedOp::Kind::bulk) return hear_bulk(access);
   if (access.kind == sim::Access::matrix_load || access.kind == sim::Access::bulk_store) return;
@@ -139,7 +139,7 @@ Served AccessTimes::access_local(const sim::MemoryAccess& access) {
   return all;
 }
 
-// Shared memory of another block, which all lanes are assumed to access.
+// An access to shared memory of another block; all lanes are assumed to access the same block.
 Served AccessTimes::access_cluster(const sim::MemoryAccess& access) {
   const auto lane = sim::first_lane(access.lanes);
   const sim::SharedPlace at =
@@ -151,8 +151,8 @@ Served AccessTimes::access_cluster(const sim::MemoryAccess& access) {
       memory_of(at.block));
 }
 
-// Called for each row of a bulk copy. Accesses to global memory determine the time, except for a
-// copy between the shared memories of two blocks.
+// Called for each row of a bulk copy. The access to global memory determines the time, except for
+// copies between the shared memories of two blocks.
 void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   using Moves = TimedOp::Moves;
   const TimedOp& op = *running.op;
@@ -181,8 +181,8 @@ void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   running.copied_bytes += access.width;
 }
 
-// The arrival of a copy's bytes, one that waits for a thread's cp.async, or an immediate one. An
-// arrival in another block takes as long as a load from there.
+// An arrival of a copy's bytes, an arrival after a thread's cp.async copies, or an immediate
+// arrival. An arrival in another block takes as long as a load from that block.
 void AccessTimes::hear(const sim::MbarrierArrival& arrival) {
   using Kind = TimedOp::Kind;
   const TimedOp& op = *running.op;

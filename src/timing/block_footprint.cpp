@@ -35,7 +35,7 @@ class LineBytes {
       words_[i] |= more.words_[i];
   }
   bool any() const { return (words_[0] | words_[1]) != 0; }
-  /// Calls range(begin, end) for each run of bits within a word.
+  /// Calls range(begin, end) for each run of bits in a word.
   template <class Range>
   void for_runs(const Range& range) const {
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -57,7 +57,8 @@ class LineBytes {
   std::array<std::uint64_t, kLineSize / kBits> words_{};
 };
 
-/// Accessed bytes by line and instruction. Open addressing, because most insertions find their key.
+/// Accessed bytes by line and instruction. Uses open addressing, because most insertions find their
+/// key.
 class TouchedLines {
  public:
   struct Entry {
@@ -129,7 +130,7 @@ class Recorder final : private sim::AccessListener {
 
  private:
   static constexpr std::size_t kMaxPhases = 32;
-  static constexpr unsigned kPlaceBits = 10;  ///< bits of a key below the line number
+  static constexpr unsigned kPlaceBits = 10;  ///< number of key bits below the line number
 
   // Executes a few instructions of each warp. Returns false if all warps have exited.
   bool run_round() {
@@ -235,7 +236,7 @@ class Recorder final : private sim::AccessListener {
   std::vector<PlaceFootprint> places_;
   std::vector<std::uint64_t> numbers_;  ///< index in places_, by instruction and direction
   std::vector<TouchedLines> phases_{1};
-  std::uint64_t rounds_ = 0;  ///< in the last phase
+  std::uint64_t rounds_ = 0;  ///< number of rounds in the last phase
   std::uint64_t rounds_of_phase_ = 1;
   std::uint32_t warp_place_ = 0;
 };

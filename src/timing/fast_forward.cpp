@@ -17,7 +17,6 @@ bool is_timed_throughout(const TimedOp& op) {
          op.kind == Kind::async_store || op.kind == Kind::product || op.kind == Kind::cluster_wait;
 }
 
-/// A warp and its position before the iteration.
 struct WarpPosition {
   ResidentWarp* warp = nullptr;
   std::uint32_t next = 0;
@@ -31,7 +30,8 @@ struct WarpPosition {
   }
 };
 
-// Executes the warp until it waits, returns, or would leave `places`. Returns whether it executed.
+// Executes the warp until it waits, returns to its position, or would leave `places`. Returns
+// whether it executed an instruction.
 bool execute_iteration(WarpPosition& position, const Schedule& schedule,
                        const std::vector<bool>& places, std::uint64_t least) {
   const sim::Divergence& at = position.warp->warp->divergence;
@@ -91,7 +91,7 @@ std::vector<bool> SteadyState::visited(const SmProgress& from, const SmProgress&
   return places;
 }
 
-// Short windows differ by a partial iteration and by the latencies that were drawn, so windows are
+// Short windows differ by a partial iteration and by randomly drawn latencies, so windows are
 // lengthened until they agree.
 bool SteadyState::is_steady(std::size_t warps) {
   constexpr double kMinIterations = 2;

@@ -19,7 +19,6 @@ using Addresses = std::map<std::uint32_t, PlaceAddresses>;
 /// Shifts in bytes, by instruction and block.
 using Shifts = std::map<std::uint32_t, std::vector<std::int64_t>>;
 
-// Whether two parts have the same shifts and can be merged.
 bool have_equal_shifts(const GridPart& a, const GridPart& b) {
   return a.writes == b.writes && a.step == b.step && a.shifts == b.shifts &&
          a.within.begin == b.within.begin && !a.is_scattered && !b.is_scattered;
@@ -40,7 +39,7 @@ void add_part(GridFootprint& grid, GridPart part) {
   }
 }
 
-/// A block whose addresses are compared with those of the executed block.
+/// A block whose addresses are compared with the executed block's addresses.
 struct Probe {
   Extent block;
   Addresses addresses;
@@ -62,7 +61,7 @@ class GridProbe {
       execute_all();
       return std::move(result_);
     }
-    // Not the last block along any dimension, which may be partial.
+    // The executed block is not the last in any dimension, because the last may be partial.
     const Extent middle{(grid_.x - 1) / 2, (grid_.y - 1) / 2, (grid_.z - 1) / 2};
     result_.block = middle;
     std::vector<PlaceFootprint> places = footprint_of(launch_, middle, stop_);
@@ -94,7 +93,7 @@ class GridProbe {
     }
   }
 
-  // Used if the first warp does not execute all of the instructions.
+  // Addresses by instruction; used if the first warp does not execute all instructions.
   static Addresses addresses_of(const std::vector<PlaceFootprint>& places) {
     Addresses addresses;
     for (const PlaceFootprint& place : places) {
@@ -131,7 +130,7 @@ class GridProbe {
       along_.push_back(d);
       add({next[0], next[1], next[2]});
     }
-    // Further probes show whether the shifts between neighbours also hold far away.
+    // Further probes test whether the shifts between neighbours also apply to distant blocks.
     const auto share = [](std::int64_t extent, double of) {
       return static_cast<std::int64_t>(static_cast<double>(extent - 1) * of);
     };
@@ -140,7 +139,8 @@ class GridProbe {
       add({share(grid_.x, x), share(grid_.y, y), share(grid_.z, z)});
   }
 
-  // Shift from the middle block's addresses to the probe's; empty if the probe does something else.
+  // Shift from the middle block's addresses to the probe's; empty if the probe accesses a different
+  // pattern.
   std::optional<std::int64_t> shift_of(const Probe& probe, std::uint32_t place) const {
     const auto other = probe.addresses.find(place);
     const PlaceAddresses& own = base_.at(place);
@@ -198,7 +198,7 @@ class GridProbe {
     return part;
   }
 
-  /// Shifts by block, of the instructions that first warps execute before one repeats.
+  /// Shifts by block, for the instructions that first warps execute before an instruction repeats.
   const Shifts& first_shifts() {
     if (first_shifts_.empty()) first_shifts_ = shifts_by_digits();
     for (std::int64_t period = 2; first_shifts_.empty() && period <= kMaxPeriod; period *= 2)
@@ -219,7 +219,7 @@ class GridProbe {
     return shifts;
   }
 
-  /// Whether a sample of all blocks has the derived shifts.
+  /// Whether the derived shifts are right for a sample of all blocks.
   bool holds(const Shifts& shifts) {
     constexpr std::int64_t kChecked = 256;
     for (std::int64_t i = 0; i <= kChecked; ++i) {
@@ -239,7 +239,7 @@ class GridProbe {
   }
 
   // Most kernels divide the block number by constants, so a few blocks determine all shifts.
-  // Returns an empty map if other blocks contradict them.
+  // Returns an empty map if other blocks contradict these shifts.
   Shifts shifts_by_digits() {
     Shifts shifts;
     for (const auto& [place, at] : first_addresses(0)) {
@@ -250,7 +250,8 @@ class GridProbe {
   }
 
   // If rows start within a vector, some blocks periodically execute other instructions. Each shift
-  // exceeds the one a period before by a constant. Returns an empty map if blocks contradict this.
+  // exceeds the shift one period before by a constant. Returns an empty map if blocks contradict
+  // this.
   Shifts shifts_by_period(std::int64_t period) {
     const auto count = static_cast<std::size_t>(grid_.count());
     const auto length = static_cast<std::size_t>(period);
@@ -273,8 +274,9 @@ class GridProbe {
     return holds(shifts) ? shifts : Shifts{};
   }
 
-  // The block number in a mixed radix, each digit of which shifts addresses by a constant step. A
-  // radix ends where the step no longer holds. Empty if a block does not execute the instruction.
+  // Writes the block number in a mixed radix; each digit shifts addresses by a constant step. A
+  // digit's range ends where its step no longer applies. Empty if a block does not execute the
+  // instruction.
   std::vector<std::int64_t> shifts_by_digits(std::uint32_t place) {
     const std::int64_t count = grid_.count();
     bool has_all = true;
@@ -369,8 +371,9 @@ class GridProbe {
   Extent grid_;
   Addresses base_;
   std::vector<Probe> probes_;
-  std::vector<std::size_t> along_;                     ///< dimensions of the first probes
-  std::map<std::int64_t, Addresses> first_addresses_;  ///< by block, before an instruction repeats
+  std::vector<std::size_t> along_;  ///< dimensions of the first probes
+  /// By block: addresses before an instruction repeats.
+  std::map<std::int64_t, Addresses> first_addresses_;
   Shifts first_shifts_;
   GridFootprint result_;
 };
@@ -413,7 +416,7 @@ std::vector<std::int64_t> GridFootprint::shifts(const GridPart& part) const {
 
 bool GridFootprint::ascends(const GridPart& part) const {
   if (!part.shifts.empty()) return false;
-  std::int64_t extent_below = 0;  // shift of the last block along the dimensions so far
+  std::int64_t extent_below = 0;  // shift of the last block along the preceding dimensions
   for (const auto& [extent, step] :
        {std::pair{grid.x, part.step[0]}, std::pair{grid.y, part.step[1]},
         std::pair{grid.z, part.step[2]}}) {

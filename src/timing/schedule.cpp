@@ -18,8 +18,8 @@ bool is_warpgroup_product(std::string_view mnemonic) {
 }
 
 // Results per cycle and SM, since compute capability 7.0 (CUDA C++ Programming Guide, table
-// "Throughput of Native Arithmetic Instructions"). If fp32 multiply-adds have twice this rate, half
-// of the FMA lanes multiply integers.
+// "Throughput of Native Arithmetic Instructions"). If the rate of fp32 multiply-adds is twice this
+// rate, half of the FMA lanes multiply integers.
 constexpr double kIntegerProducts = 64;
 
 IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
@@ -38,7 +38,8 @@ IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
 
 double pipe_clocks(IssuedTo to, std::string_view opcode, const SmParameters& parameters) {
   switch (to) {
-    case IssuedTo::fma: return 2 * kSchedulersPerSm / parameters.rates.fma;  // one of two halves
+    // The FMA pipe has two halves.
+    case IssuedTo::fma: return 2 * kSchedulersPerSm / parameters.rates.fma;
     case IssuedTo::fma_heavy: return kSchedulersPerSm * kWarpThreads / kIntegerProducts;
     case IssuedTo::alu: return kSchedulersPerSm / parameters.rates.alu;
     case IssuedTo::fp64: return kSchedulersPerSm / parameters.rates.fp64;
@@ -63,8 +64,8 @@ void read_dependence(std::string_view operands, TimedOp& op) {
   op.left = static_cast<std::uint8_t>(take_number<unsigned>(operands, kHexadecimal).value_or(0));
 }
 
-// HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24, gsb0: A (64 rows of 32 bytes) and B (as many rows
-// as D has columns) are in shared memory. With R24, R68, gdesc[UR4], R24, A is in registers.
+// HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24, gsb0: A (64 rows of 32 bytes) and B (one row of 32
+// bytes per column of D) are in shared memory. With R24, R68, gdesc[UR4], R24, A is in registers.
 void read_product(const ListedInstruction& listed, const SmParameters& parameters, TimedOp& op) {
   constexpr double kRowBytes = 32;
   constexpr double kRowsOfA = 64;
@@ -146,7 +147,8 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmParameter
   op.control = control_of(listed.schedule);
   op.to = issued_to(listed, pipe);
   op.pipe_clocks = pipe_clocks(op.to, listed.opcode, parameters);
-  // On an H200, MUFU and conversions between fp32 and fp64 take 17 and 18 cycles in chains.
+  // On an H200, MUFU and conversions between fp32 and fp64 take 17 and 18 cycles in dependent
+  // chains.
   constexpr double kXuLatency = 17;
   op.latency = op.to == IssuedTo::xu ? kXuLatency : parameters.shared_latency;
   const std::string_view mnemonic = mnemonic_of(listed.opcode);
@@ -185,7 +187,7 @@ Schedule schedule_of(const sim::Program& program, const SmParameters& parameters
     if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
       op.operand_clocks = operand_clocks;
     const std::string_view mnemonic = mnemonic_of(listed.opcode);
-    // NANOSLEEP takes about the given time, and up to twice as long.
+    // The duration of NANOSLEEP is up to twice the given time.
     if (mnemonic == "NANOSLEEP" && schedule.refusal.empty())
       schedule.refusal =
           fmt::format("the time of {} is not modelled{}", mnemonic,

@@ -19,7 +19,7 @@ namespace gpuexp {
 
 namespace {
 
-/// Minimum number of waves that are executed; one fewer if they are long.
+/// Minimum number of waves to execute; one fewer if waves are long.
 constexpr std::int64_t kTimedWaves = 3;
 constexpr std::uint64_t kEnoughInstructions = 100'000;
 
@@ -68,11 +68,11 @@ class SmRun {
   SmTime time_;
   AccessTimes access_;
   WarpWaits waits_;
-  int timed_out_ = 0;  ///< time-outs of warps since a phase ended
+  int timed_out_ = 0;  ///< number of time-outs of warps since a phase ended
   double now_ = 0;
   double skipped_ = 0;                 ///< cycles of iterations that were not timed
-  std::uint64_t next_even_check_ = 0;  ///< number of instructions at which blocks are compared
-  std::uint64_t blocks_ended_ = 0;     ///< clusters, or blocks if there are none
+  std::uint64_t next_even_check_ = 0;  ///< number of instructions at which blocks are compared next
+  std::uint64_t blocks_ended_ = 0;     ///< number of ended clusters; without clusters, of blocks
   SteadyState steady_;
 };
 
@@ -93,7 +93,7 @@ SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule,
   for (std::int64_t i = 0; i < launch.cluster.count(); ++i)
     sms_.push_back(
         std::make_unique<Sm>(parameters, requested_, blocks.draws + static_cast<std::uint64_t>(i)));
-  // The executed waves stand for all, most of which start with a full L1.
+  // The executed waves represent all waves, most of which start with a full L1.
   if (blocks.count > kTimedWaves * blocks.resident) {
     for (const auto& sm : sms_)
       sm->memory.fill_l1_with_others();
@@ -125,8 +125,8 @@ SmTime SmRun::run() {
   return std::move(time_);
 }
 
-// At least three waves: the first fills queues and caches, and the next two show a wave's time.
-// Short waves need more until their queues are full. For long waves, two suffice.
+// Executes at least three waves: the first fills queues and caches, the next two show a wave's
+// time. Short waves need more waves until queues are full. For long waves, two are sufficient.
 bool SmRun::has_enough() const {
   constexpr std::uint64_t kLongInstructions = 2'000'000;
   const std::int64_t min_waves =
@@ -136,7 +136,8 @@ bool SmRun::has_enough() const {
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
-// Whether blocks, ended or running, differ too much for the executed ones to stand for others.
+// Whether blocks, ended or running, differ too much for the executed blocks to represent the
+// others.
 bool SmRun::found_uneven() {
   const std::int64_t least = std::max<std::int64_t>(next_block_, kTimedWaves * blocks_.resident);
   if (time_.instructions < kEnoughInstructions || least >= blocks_.count) return false;
@@ -149,7 +150,7 @@ bool SmRun::found_uneven() {
   return false;
 }
 
-// Includes what the memory paths have served so far.
+// Includes requests that the memory paths have served so far.
 SmSums SmRun::sums() const {
   SmSums sums = time_;
   for (const auto& sm : sms_) {
@@ -161,7 +162,7 @@ SmSums SmRun::sums() const {
   return sums;
 }
 
-// Cycles of pipes are averaged over four schedulers, and all cycles over the SMs of a cluster.
+// Averages cycles of pipes over four schedulers, and all cycles over the SMs of a cluster.
 void SmRun::add_busy(SmBusy& busy) const {
   const auto sms = static_cast<double>(sms_.size());
   const auto of = [&](IssuedTo to) { return pipe_clocks_[static_cast<std::size_t>(to)]; };
@@ -283,8 +284,9 @@ void SmRun::end_window() {
   steady_.restart(progress());
 }
 
-// Skips iterations of loops until a warp is in its last one. Each takes as long as those of the
-// last two windows. Scoreboards stay: a warp at the same position waits for the same results.
+// Skips loop iterations until a warp is in its last iteration. Each skipped iteration counts as
+// long as the iterations of the last two windows. Scoreboards stay set: a warp at the same position
+// waits for the same results.
 void SmRun::fast_forward(std::size_t warps) {
   const auto set_listeners = [&](sim::AccessListener* listener) {
     for (const auto& cluster : resident_) {
@@ -312,7 +314,7 @@ void SmRun::fast_forward(std::size_t warps) {
   resume_after_iterations();
 }
 
-// Warps at their previous position wait as before; others compute their waits.
+// Warps at their previous position wait as before. Other warps compute their waits again.
 void SmRun::resume_after_iterations() {
   for (const auto& cluster : resident_) {
     for (const auto& block : cluster->blocks) {
@@ -332,7 +334,7 @@ void SmRun::resume_after_iterations() {
 
 void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
   auto to = static_cast<std::size_t>(op.to);
-  // fp32 uses the half that is free; integers need the heavy half.
+  // fp32 instructions use the FMA half that is free; integer instructions need the heavy half.
   if (op.to == IssuedTo::fma && scheduler.pipe_free[to] > now)
     to = static_cast<std::size_t>(IssuedTo::fma_heavy);
   scheduler.pipe_free[to] = now + op.pipe_clocks;
@@ -449,11 +451,12 @@ void SmRun::invalidate_choices(ResidentCluster& cluster) {
   }
 }
 
-// All warps sleep. After a time limit, the hardware resumes a warp that tries a phase. If warps
-// only try again, the phase never ends.
+// Called if all warps sleep. After a time limit, the hardware resumes a warp that waits for a
+// phase. If resumed warps only test phases again, no phase will end.
 void SmRun::time_out() {
   constexpr int kMaxTimeouts = 1 << 12;
-  constexpr double kSuspended = 1 << 14;  // not documented; affects only such kernels
+  // Not documented; affects only kernels whose warps all sleep.
+  constexpr double kSuspended = 1 << 14;
   ResidentWarp* first = nullptr;
   for (const auto& cluster : resident_) {
     for (const auto& block : cluster->blocks) {

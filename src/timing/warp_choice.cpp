@@ -12,11 +12,11 @@ namespace gpuexp {
 
 namespace {
 
-/// Maximum number of a scheduler's instructions in the queue of the memory units.
+/// Maximum number of instructions of one scheduler in the memory units' queue.
 constexpr std::size_t kQueueLength = 8;
 
-/// The bits of a time, which order like the times because no time is negative. Compilers vectorize
-/// the minimum of integers.
+/// Bits of a time as an integer. Their order is the order of times, because no time is negative.
+/// Compilers vectorize the minimum of integers.
 using Time = std::int64_t;
 constexpr Time kLast = std::numeric_limits<Time>::max();
 
@@ -24,7 +24,7 @@ GPUEXP_INLINED Time time_of(double clock) {
   return std::bit_cast<Time>(clock);
 }
 
-// Earliest issue to each pipe. For wgmma, it also depends on the warp.
+// Earliest issue to each pipe. For wgmma, the time also depends on the warp.
 std::array<double, kIssuedTo> earliest_issue_times(const Scheduler& scheduler) {
   std::array<double, kIssuedTo> from = scheduler.pipe_free;
   const auto at = [&](IssuedTo to) -> double& { return from[static_cast<std::size_t>(to)]; };
@@ -49,8 +49,8 @@ double earliest_issue(const ResidentWarp& warp, const std::array<double, kIssued
              : when;
 }
 
-// Computes when each warp's next instruction can issue, and returns the earliest time. The loops
-// have no branches, because this runs for each instruction and the host could not predict them.
+// Computes when each warp's next instruction can issue, and returns the earliest time. Runs for
+// each instruction, so the loops have no branches, which the host could not predict.
 GPUEXP_VECTORIZED Time find_issue_times(IssueCandidates& turns,
                                         const std::array<double, kIssuedTo>& from, double free_at) {
   constexpr auto kProducts = static_cast<std::uint64_t>(IssuedTo::products);
@@ -82,7 +82,7 @@ GPUEXP_VECTORIZED Time find_issue_times(IssueCandidates& turns,
   return least;
 }
 
-// The first of the warps that have waited longest among those that can issue at `first`.
+// First of the warps that have waited longest, among warps that can issue at `first`.
 GPUEXP_VECTORIZED std::size_t longest_waiting(IssueCandidates& turns, Time first) {
   const std::size_t count = turns.warps.size();
   const double* const ready_at = turns.ready_at.data();
@@ -106,8 +106,8 @@ GPUEXP_VECTORIZED std::size_t longest_waiting(IssueCandidates& turns, Time first
 
 }  // namespace
 
-// Warps of a block progress equally, as the waits at barriers on an H200 show. Among warps that had
-// to wait for their pipe or queue, the one that waits longest is next.
+// Warps of a block progress equally, as stalls at barriers on an H200 show. Among warps that waited
+// for their pipe or queue, the warp that has waited longest issues next.
 void choose(Scheduler& scheduler) {
   scheduler.is_changed = false;
   scheduler.choice = {};

@@ -10,7 +10,7 @@ namespace gpuexp {
 
 namespace {
 
-// Completion of the awaited products; empty if other warps have not started them all.
+// Completion of the awaited products; empty if other warps have not started all of them.
 std::optional<Release> products_done(const ResidentWarp& warp, const TimedOp& op) {
   if (!warp.warpgroup) return Release{};
   if (op.kind == TimedOp::Kind::products_order) return warp.warpgroup->complete(warp.products);
@@ -24,7 +24,7 @@ std::optional<Release> products_done(const ResidentWarp& warp, const TimedOp& op
 void WarpWaits::find_ready(ResidentWarp& warp) {
   using Kind = TimedOp::Kind;
   warp.next = warp.warp->divergence.next();
-  // There is no instruction past the kernel's end, and executing it is the fault.
+  // Executing an instruction past the kernel's end throws the fault.
   if (warp.next >= schedule_.ops.size()) warp.block->block->step(*warp.warp);
   const TimedOp& op = schedule_.ops[warp.next];
   const Turn turn = warp.turn();
@@ -56,7 +56,7 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
     if (done) wait_until(*done, orders ? WarpState::gmma : WarpState::barrier);
   }
   if (turn.ready_at > warp.free_from) warp.resumed_at = turn.ready_at;
-  // On an H200, a warp's loads in a row issue first (docs/prediction.md, Warp selection).
+  // On an H200, consecutive loads of a warp issue first (docs/prediction.md, "Warp selection").
   turn.waits_since = op.kind == Kind::global ? warp.resumed_at : turn.ready_at;
   if (warp.awaits_products)
     turn.ready_at = kNever;
@@ -87,7 +87,8 @@ void WarpWaits::set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Ser
       op.kind == TimedOp::Kind::bulk_commit ? warp.moves : Release{served.taken, 0});
 }
 
-// mbarrier.test_wait does not suspend. Execution reports faults, because it knows their place.
+// mbarrier.test_wait does not suspend the warp. Faults are reported by the execution, which knows
+// their location.
 bool WarpWaits::awaits_phase(ResidentWarp& warp, const TimedOp& op) const {
   if (op.kind != TimedOp::Kind::phase_check) return false;
   const sim::Block& block = *warp.block->block;
@@ -98,7 +99,7 @@ bool WarpWaits::awaits_phase(ResidentWarp& warp, const TimedOp& op) const {
   } catch (const sim::Fault&) {
     return false;
   }
-  // A warp with other lanes does not sleep, because these may end the phase.
+  // A warp with other ready lanes does not sleep, because these lanes may end the phase.
   if (op.suspends && !awaited.have_ended && !warp.warp->divergence.has_others()) return true;
   warp.phase_ended = {};
   if (!awaited.have_ended) return false;

@@ -5,7 +5,7 @@
 namespace gpuexp {
 
 // A product takes as long as its multiply-adds, or as shared memory takes to deliver its operands,
-// whichever is longer. Its latencies before and after overlap with neighbouring products.
+// if that is longer. Its latencies before and after overlap with neighbouring products.
 Release WarpgroupProducts::compute(const Started& started, const TimedOp& op, MatrixPipe& pipe,
                                    MemoryPath& memory) {
   const AsyncParameters& async = parameters_.async;
@@ -21,7 +21,8 @@ Release WarpgroupProducts::compute(const Started& started, const TimedOp& op, Ma
       pipe.operands.serve(begin, op.operand_wavefronts * parameters_.data_stage_clocks);
   const double multiplied = pipe.multiply.serve(begin, clocks);
   memory.reserve_data_stage(begin, multiplied, op.operand_wavefronts);
-  // The last operands are read while the next product starts, so a single product does not wait.
+  // The last operands are read while the next product starts, so a single product does not wait for
+  // them.
   const double gap = op.a_in_registers ? async.product_gap_register_a : 0;
   free_from_ = std::max(multiplied, read) + gap;
   last_ends_.push_back(multiplied);
@@ -58,7 +59,7 @@ std::optional<Release> WarpgroupProducts::groups_complete(std::size_t groups) co
 
 double WarpgroupProducts::place_from(std::size_t number) const {
   const std::size_t most = parameters_.async.max_products;
-  // The end of products that other warps have not started is not known; they cause no delay.
+  // The end of products that other warps have not started is unknown; such products cause no delay.
   if (number < most || number - most >= computed_) return 0;
   const std::size_t behind = computed_ - (number - most);
   return behind <= last_ends_.size() ? last_ends_[last_ends_.size() - behind] : 0;
