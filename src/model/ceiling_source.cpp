@@ -26,7 +26,6 @@ std::string difference(const MeasuringConditions& then, const MeasuringCondition
   return "";
 }
 
-// Collects ceilings from several sources. The first source of a ceiling takes precedence.
 class Choice {
  public:
   explicit Choice(const DeviceSpec& device) : device_(device) {}

@@ -83,7 +83,6 @@ std::int64_t places_at_once(const DeviceSpec& device, std::int64_t cluster) {
   return std::max<std::int64_t>(1, device.sm_count * kUsableSms[size] / kSms / cluster);
 }
 
-/// Times one kernel on one SM, or on the SMs of one cluster.
 class KernelRun {
  public:
   KernelRun(sim::Simulator& simulator, const ResidentKernel& kernel, const KernelTraffic& traffic,
@@ -245,7 +244,6 @@ class KernelRun {
            (first.count == wave.count ? executed.clocks : mean_of(clocks));
   }
 
-  // Scales the counts of executed blocks to all blocks.
   CacheCounts l1_counts(const SmTime& sm) const {
     SectorLookups sum;
     for (const SectorLookups& place : sm.lookups)
@@ -368,7 +366,7 @@ class KernelRun {
   ReadsBySms reads_by_sms_;
   std::int64_t blocks_;
   std::int64_t cluster_;  ///< blocks per cluster
-  std::int64_t places_;   ///< number of clusters that the GPU holds at once
+  std::int64_t places_;
   double active_sms_;
   SmParameters parameters_;
   Schedule schedule_;
@@ -379,7 +377,7 @@ struct SameKernels {
   const ResidentKernel* first = nullptr;
   double count = 0;
   std::vector<std::size_t> places;  ///< indices of the kernels in the launch
-  KernelTraffic traffic;            ///< mean over the kernels
+  KernelTraffic traffic;
 };
 
 std::vector<SameKernels> same_kernels(const std::vector<ResidentKernel>& kernels,

@@ -25,7 +25,6 @@ bool is_copy(Unit unit) {
   return unit == Unit::copy_to_device || unit == Unit::copy_to_host;
 }
 
-/// Simulates host and GPU during a launch, event by event.
 class HostSchedule {
  public:
   HostSchedule(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
@@ -61,10 +60,10 @@ class HostSchedule {
     double end_us = kNever;
   };
   struct Worker {
-    std::optional<std::size_t> step;  ///< index of the current step
-    double left = 0;                  ///< remaining bytes of a copy, or remaining µs of a kernel
+    std::optional<std::size_t> step;
+    double left = 0;  ///< remaining bytes of a copy, or remaining µs of a kernel
     double free_us = 0;
-    std::optional<int> stream;  ///< stream of the last step
+    std::optional<int> stream;
     double busy_us = 0;
   };
 
@@ -89,7 +88,6 @@ class HostSchedule {
     }
   }
 
-  /// Index of the previous step in the same stream.
   std::optional<std::size_t> last_of_stream(std::size_t place) const {
     for (std::size_t i = place; i-- > 0;) {
       if (steps_[i].stream == steps_[place].stream) return i;
@@ -237,10 +235,10 @@ class HostSchedule {
   double call_us_;
   double one_way_us_;
   double change_us_;
-  std::vector<State> states_;  ///< by index of the step
-  std::size_t next_ = 0;       ///< first step that the host has not enqueued
-  double host_us_ = 0;         ///< when the host can make its next call
-  double last_end_us_ = 0;     ///< end of the last step on the GPU
+  std::vector<State> states_;
+  std::size_t next_ = 0;  ///< first step that the host has not enqueued
+  double host_us_ = 0;    ///< when the host can make its next call
+  double last_end_us_ = 0;
   std::array<Worker, kGpuUnits.size()> workers_;
   std::vector<StepTime> calls_;
 };

@@ -16,20 +16,19 @@ namespace gpuexp {
 
 enum class Unit { sms, copy_to_device, copy_to_host, host };
 
-/// A step of a launch; the host enqueues steps in order.
 struct HostedStep {
   Unit unit = Unit::sms;
   double kernel_us = 0;    ///< time of a kernel step
   std::int64_t bytes = 0;  ///< size of a copy step
-  int stream = 0;          ///< Step::stream
+  int stream = 0;
   std::vector<std::size_t> after;
 };
 
 struct HostTime {
   double total_us = 0;
-  std::vector<StepTime> timeline;  ///< host calls, then steps
-  std::vector<Term> terms;         ///< times of the host and of each copy engine, longest first
-  std::string refusal;             ///< why no time is predicted; empty if one is
+  std::vector<StepTime> timeline;
+  std::vector<Term> terms;  ///< times of the host and of each copy engine, longest first
+  std::string refusal;      ///< why no time is predicted; empty if one is
 };
 
 /// Time until the host knows that the last step has ended. With `as_graph`, one call enqueues all

@@ -31,7 +31,7 @@ const KernelCodeTime* KernelTimes::find(const ResidentKernel& kernel,
   });
   if (found == timed_.end()) return nullptr;
   if (found->variant == variant_) return &found->time;
-  Timed own = *found;  // kept for other modes of this variant
+  Timed own = *found;
   own.variant = variant_;
   return &timed_.emplace_back(std::move(own)).time;
 }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kL2SectorBytes = 32;
 
-// Mask with bits [begin, end) set.
 std::uint32_t bits_of(std::uint64_t begin, std::uint64_t end) {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << (end - begin)) - 1) << begin);
 }
@@ -255,7 +254,7 @@ const std::vector<std::uint64_t>& L2Replay::sampled_page_list(const ByteRange& r
 // the share of sampled accesses, and repeated accesses occupy the right share of L2.
 template <class Touch>
 void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
-  constexpr std::uint64_t kManyPages = 16;  // minimum mean number of sampled pages
+  constexpr std::uint64_t kManyPages = 16;
   const std::uint64_t pages =
       ((anywhere.end - 1) >> kPageShift) - (anywhere.begin >> kPageShift) + 1;
   const std::vector<std::uint64_t> none;

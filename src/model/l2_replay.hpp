@@ -35,7 +35,6 @@ class L2Replay {
   /// Accesses the parts of the ranges, shifted by `shift` bytes, that are inside `within`.
   void read(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within);
   void write(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within);
-  /// Accesses `count` sectors at random addresses in the range.
   void read_scattered(const ByteRange& anywhere, double count);
   void write_scattered(const ByteRange& anywhere, double count);
 
@@ -50,7 +49,7 @@ class L2Replay {
 
   /// The unit in which L2 fetches from DRAM.
   struct Granule {
-    std::uint32_t epoch = kNever;  ///< epoch of the last request
+    std::uint32_t epoch = kNever;
     std::uint32_t dirty_since = 0;
     bool is_dirty = false;
     bool is_filled = false;  ///< the granule was read, so its write-back needs no read
@@ -83,9 +82,9 @@ class L2Replay {
 
   /// Sums over reads, or over writes, since the last take().
   struct Sums {
-    double requested = 0;  ///< number of requested granules
-    double sampled = 0;    ///< number of sampled granules
-    DramBytes bytes;       ///< bytes of sampled granules
+    double requested = 0;
+    double sampled = 0;
+    DramBytes bytes;  ///< bytes of sampled granules
     DramBytes of_all() const;
   };
 
@@ -136,8 +135,8 @@ class L2Replay {
   std::vector<double> in_epoch_{0, 0};
   /// Number of granules requested in later epochs, when the last epoch closed.
   std::vector<double> newer_granules_{0, 0};
-  std::uint32_t oldest_ = 1;   ///< L2 holds no granule of earlier epochs
-  std::uint64_t touches_ = 0;  ///< in the open epoch
+  std::uint32_t oldest_ = 1;  ///< L2 holds no granule of earlier epochs
+  std::uint64_t touches_ = 0;
   std::uint64_t touches_of_epoch_;
   struct Dirtied {
     Granule* granule;

@@ -62,7 +62,6 @@ class GridReplay {
     find_phases(static_cast<double>(kernel.l1_bytes));
   }
 
-  /// Number of requested granules.
   double granules() const {
     double sum = 0;
     for (const ReplayedPart& part : parts_) {
@@ -169,7 +168,6 @@ class GridReplay {
     phases_ = parts_.empty() ? 0 : parts_.front().phases.size();
   }
 
-  // Distinct ranges of each part in the phases [begin, end).
   std::vector<std::vector<ByteRange>> joined_phases(std::size_t begin, std::size_t end) const {
     std::vector<std::vector<ByteRange>> joined;
     for (const ReplayedPart& part : parts_) {

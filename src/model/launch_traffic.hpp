@@ -24,7 +24,6 @@ struct ResidentKernel {
   bool keeps_global = false;  ///< other kernels depend on what this kernel stores to global memory
 };
 
-/// Footprint of one kernel of a launch.
 struct KernelFootprint {
   std::shared_ptr<const GridFootprint> grid;
   std::int64_t resident = 1;  ///< number of resident blocks on all SMs
@@ -42,7 +41,6 @@ struct LaunchFootprint {
 /// Identifies a launch by its kernel, shape and arguments.
 std::vector<std::int64_t> identity_of(const KernelStep& step);
 
-/// Footprints by identity_of(), for kernels on the same buffers.
 using GridFootprints = std::map<std::vector<std::int64_t>, std::shared_ptr<const GridFootprint>>;
 
 /// Computes the footprint of a launch. The simulator must have executed the steps before the

@@ -16,7 +16,6 @@ struct Window {
   std::array<double, kKnots> clocks;
   std::array<double, kKnots> shares;
 
-  /// Linear between the knots.
   double ns_at(double share) const {
     constexpr double kClocksPerNs = 1.98;  // clock of the measured SMs
     std::size_t i = 1;

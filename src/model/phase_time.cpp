@@ -14,7 +14,6 @@ constexpr double kMicrosPerSecond = 1e6;
 constexpr double kNanosInMicro = 1e3;
 constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
-/// Resources that concurrent phases share.
 enum Resource : std::size_t { kLinks, kMemory, kSms, kResources };
 
 using Figure = std::optional<double>;
@@ -41,8 +40,8 @@ bool is_copy(const Phase& phase) {
 
 /// Times of a phase by itself, in µs.
 struct IsolatedCost {
-  double waits_us = 0;                          ///< before and between transfers and operations
-  std::array<double, kResources> busy_us = {};  ///< busy time of each resource
+  double waits_us = 0;  ///< before and between transfers and operations
+  std::array<double, kResources> busy_us = {};
   std::map<std::string, double> pipes_us;
   double work_us() const { return *std::max_element(busy_us.begin(), busy_us.end()); }
 };
@@ -90,7 +89,6 @@ class PhaseCosts {
     return c_.kernel_latency_ns.value_or(0) / kNanosInMicro;
   }
 
-  /// Time to continue in another stream or on another unit.
   double change_us() const { return c_.unit_change_ns.value_or(0) / kNanosInMicro; }
 
   const std::string& refusal() const { return refusal_; }
@@ -172,8 +170,8 @@ class PhaseSchedule {
 
  private:
   struct State {
-    double begin_us = kNotYet;       ///< when the phases that the phase waits for have ended
-    double work_start_us = kNotYet;  ///< when the phase's launch and waits are over
+    double begin_us = kNotYet;  ///< when the phases that the phase waits for have ended
+    double work_start_us = kNotYet;
     double end_us = kNotYet;
     double left = 1;  ///< share of the phase's work
   };

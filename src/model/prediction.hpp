@@ -16,7 +16,6 @@
 
 namespace gpuexp {
 
-/// A lower bound on the time, and the resource that sets it.
 struct Limit {
   std::optional<double> dram_us;  ///< DRAM bytes / bandwidth; empty if caches may serve all bytes
   std::optional<double> compute_us;  ///< operations / the pipe's rate; empty if the rate is unknown
@@ -42,11 +41,9 @@ struct Prediction {
   /// Shape of that launch. `shape`, `occupancy`, `waves` and `kernel_launches` are empty for vendor
   /// libraries and for kernels that launch kernels.
   std::optional<Shape> shape;
-  /// Number of kernels in one timed launch.
   std::optional<std::int64_t> kernel_launches;
 };
 
-/// Ceilings that predictions use.
 struct CeilingSource {
   Ceilings ceilings;               ///< missing values are unknown
   bool is_measured = false;        ///< on this device, or on another of the same model

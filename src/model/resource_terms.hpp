@@ -12,7 +12,6 @@ struct Term {
   double time_us = 0;
 };
 
-/// Returns `times_us`, which maps resources to microseconds, as terms, longest first.
 std::vector<Term> longest_first(const std::map<std::string, double>& times_us);
 
 }  // namespace gpuexp

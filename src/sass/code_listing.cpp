@@ -50,7 +50,6 @@ std::optional<std::uint64_t> take_comment(std::string_view& text) {
   return number;
 }
 
-// Splits "@!P1 LDG.E R4, desc[UR4][R2.64]".
 ListedInstruction split(std::string_view text, std::uint32_t address) {
   ListedInstruction instruction;
   instruction.address = address;
@@ -114,7 +113,6 @@ std::string place_text(const ListedInstruction& i, const std::vector<std::string
   return text + "\n";
 }
 
-/// Source line of an instruction, as place_text() writes it.
 struct SourcePlace {
   std::string_view file;
   std::uint32_t line = 0;

@@ -39,7 +39,7 @@ inline constexpr unsigned kModuleBank = 3;
 /// One kernel on one architecture, followed by the functions that it calls.
 struct KernelCode {
   std::string_view lowered_name;
-  std::string_view architecture;  ///< "sm_90a"
+  std::string_view architecture;
   std::vector<ListedInstruction> instructions;
   ConstantBanks constants;
 };

@@ -77,7 +77,6 @@ std::vector<CompiledKernel> read_resource_usage(const std::string& text) {
   return all;
 }
 
-/// Tables from `cuobjdump -elf`, by architecture and name.
 struct CodeTables {
   LinesByKernel lines;
   ConstantsByKernel constants;

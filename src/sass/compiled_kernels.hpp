@@ -19,7 +19,7 @@ struct ObjectDump {
 /// One kernel on one architecture; members as in KernelResource.
 struct CompiledKernel {
   std::string lowered_name;
-  std::string architecture;  ///< sm_90a
+  std::string architecture;
   int registers = 0;
   int static_shared_bytes = 0;
   int local_bytes = 0;

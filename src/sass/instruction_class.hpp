@@ -34,7 +34,6 @@ struct InstructionClass {
   std::string name_of(const Instruction& instruction) const;
 };
 
-/// Classes in the order in which they are shown.
 std::span<const InstructionClass> instruction_classes();
 
 /// Bits that a load or store moves per lane: 8 for LDG.E.U8, 128 for LDS.128, 32 without a width.
@@ -42,7 +41,7 @@ int width_bits(const Instruction& instruction);
 
 struct ClassCount {
   const InstructionClass* of;
-  std::string name;  ///< name with the detail
+  std::string name;
   int count;
 };
 
@@ -50,7 +49,6 @@ struct ClassCount {
 /// LDG.32, LDG.128.
 std::vector<ClassCount> count_classes(const InstructionCounts& counts);
 
-/// Number of instructions, including those in no class.
 int total(const InstructionCounts& counts);
 
 }  // namespace gpuexp

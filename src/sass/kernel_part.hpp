@@ -13,15 +13,14 @@
 namespace gpuexp {
 
 struct KernelPart {
-  /// One kernel on one architecture.
   struct Row {
     std::string lowered_name;
     int compute_capability = 0;  ///< 90 for sm_90a
-    std::string architecture;    ///< sm_90a
+    std::string architecture;
     std::size_t code_begin = 0;  ///< offset in the object's uncompressed code
     std::size_t code_size = 0;
-    std::string
-        figures;  ///< KernelResource's members from registers to instructions, as C++ source
+    /// KernelResource's members from registers to instructions, as C++ source.
+    std::string figures;
   };
 
   std::string object;  ///< for messages; its stem is the module's name

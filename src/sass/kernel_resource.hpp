@@ -91,7 +91,6 @@ struct SourceText {
 /// lines name, sorted by name. Without cuobjdump, contains only the compiled files.
 const SourceText* kernel_source_table(std::size_t& count);
 
-/// Looks up kernels by host stub and compute capability.
 class KernelResources {
  public:
   struct Found {
@@ -111,7 +110,7 @@ class KernelResources {
   std::optional<Found> find(const void* kernel, int compute_capability) const;
 
  private:
-  std::vector<KernelResource> sorted_;  ///< by host function, then architecture
+  std::vector<KernelResource> sorted_;
 };
 
 }  // namespace gpuexp

@@ -35,7 +35,7 @@ class KernelTable {
   std::string code() const;
 
  private:
-  using Key = std::pair<std::string, int>;  // mangled name, compute capability
+  using Key = std::pair<std::string, int>;
   struct Row {
     KernelPart::Row kernel;
     std::size_t frame = 0;

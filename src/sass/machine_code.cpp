@@ -88,7 +88,6 @@ InstructionCounts count_instructions(const KernelCode& code) {
     last.makes_constant = makes_constant(last, listed.operands);
     ++counts[last];
   }
-  // The branch to itself is the last instruction and has neither guard nor modifiers.
   if (last == Instruction{Instruction::Guard::none, "BRA"} && --counts[last] == 0)
     counts.erase(last);
   return counts;

@@ -11,7 +11,6 @@
 
 namespace gpuexp {
 
-/// One kind of instruction.
 struct Instruction {
   /// Scope of the predicate that guards the instruction: one value per lane (@P0, @!P3), one for
   /// the whole warp (@UP0), or no predicate.

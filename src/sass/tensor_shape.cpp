@@ -26,7 +26,6 @@ double product_of_extents(std::string_view shape) {
   return product;
 }
 
-// Multiplies extents that are written without separators.
 double product_of_digits(std::string_view shape) {
   constexpr std::pair<std::string_view, double> kShapes[] = {
       {"884", 8 * 8 * 4},      {"8816", 8 * 8 * 16},   {"8832", 8 * 8 * 32},

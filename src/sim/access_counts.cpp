@@ -129,7 +129,6 @@ struct CopiedLine {
   std::uint64_t group() const { return (row << kLineShift) / kCopyGroupBytes; }
 };
 
-// Distinct pairs of line and destination row of a copy, at most one pair per lane.
 std::vector<CopiedLine> copied_lines(const MemoryAccess& access) {
   std::vector<CopiedLine> copied;
   for_each_lane(access.lanes, [&](unsigned l) {
@@ -146,7 +145,7 @@ std::vector<CopiedLine> copied_lines(const MemoryAccess& access) {
 
 // Wavefronts of AccessMemo::tag_wavefronts_past_l1(), without conflicts on tag banks.
 unsigned destination_wavefronts(const MemoryAccess& access) {
-  constexpr unsigned kMaxLines = 4;  // lines per wavefront
+  constexpr unsigned kMaxLines = 4;
   struct Group {
     // By line: number of quarters of a wavefront that the line uses.
     std::map<std::uint64_t, unsigned> share;

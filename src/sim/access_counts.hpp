@@ -67,14 +67,12 @@ struct SharedWavefronts {
   unsigned conflicts = 0;  ///< beyond the minimum for the bytes accessed
 };
 
-/// Number of 4-byte words per lane that an access to local memory touches, at least 1.
 unsigned local_words(const MemoryAccess& access);
 /// Address of each lane's `word`-th word of a local memory access, interleaved over lanes: the
 /// words of all lanes at one local address fill a line of 128 bytes, and the words at the next
 /// local address fill the next line (CUDA C++ Programming Guide, "Local memory").
 Lanes64 interleaved_addresses(const MemoryAccess& access, unsigned word);
 
-/// Counts of an access to global memory.
 struct GlobalCounts {
   std::uint64_t sectors = 0;
   unsigned tag_wavefronts = 0;     ///< tag-stage wavefronts that look up its lines
@@ -85,14 +83,13 @@ struct GlobalCounts {
 /// Sectors and wavefronts of an access to global memory, with the sector numbers.
 struct GlobalTouch {
   std::array<std::uint64_t, kLanes + 1> sectors;  ///< sector numbers, ascending, no duplicates
-  std::size_t count = 0;                          ///< number of sectors
-  unsigned tag_wavefronts = 0;                    ///< wavefronts as in GlobalCounts
+  std::size_t count = 0;
+  unsigned tag_wavefronts = 0;  ///< wavefronts as in GlobalCounts
   unsigned bank_wavefronts = 0;
   unsigned missed_wavefronts = 0;
 };
 GlobalTouch touch_of(const MemoryAccess& access);
 
-/// L1 data-stage wavefronts of an access to shared memory.
 unsigned shared_wavefronts(const MemoryAccess& access);
 
 /// Keeps the counts of an instruction's last access to one memory space, because the next access
@@ -103,7 +100,6 @@ unsigned shared_wavefronts(const MemoryAccess& access);
 class AccessMemo {
  public:
   SharedWavefronts wavefronts(const MemoryAccess& access);
-  /// Counts of an access to global memory.
   GlobalCounts touches(const MemoryAccess& access);
   GlobalTouch touch(const MemoryAccess& access);
   /// Tag-stage wavefronts of an asynchronous load past L1, whose sectors go directly to shared
@@ -148,7 +144,6 @@ class AccessMemo {
   unsigned destination_wavefronts_ = 0;
 };
 
-/// Adds an access to the counts of its block.
 void count(MemoryCounts& counts, const MemoryAccess& access);
 
 }  // namespace gpuexp::sim

@@ -15,9 +15,9 @@ struct AccessShape {
     other
   };
   Pattern pattern = Pattern::other;
-  bool is_aligned = true;   ///< all addresses are multiples of the width, a power of two
-  std::uint64_t first = 0;  ///< lowest address
-  std::uint64_t last = 0;   ///< highest address
+  bool is_aligned = true;  ///< all addresses are multiples of the width, a power of two
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
 };
 
 /// Shape of the addresses of `lanes`. If `lanes` is empty, `first` and `last` are meaningless.

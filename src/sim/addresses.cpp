@@ -36,7 +36,6 @@ void note_shared(Warp& warp, const MemoryAccess& access) {
 
 namespace {
 
-// Splits an access with generic addresses by memory space.
 GPUEXP_VECTORIZED void note_mixed(Warp& warp, Access kind, unsigned width, LaneMask lanes,
                                   const Lanes64& address, const Lanes32* values) {
   LaneMask shared = 0;

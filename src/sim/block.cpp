@@ -20,7 +20,6 @@ GPUEXP_INLINED unsigned count_of(LaneMask lanes) {
   return lanes == kAllLanes ? kLanes : static_cast<unsigned>(std::popcount(lanes));
 }
 
-// Counts waiting threads by the source line at which they wait.
 void add_waiters(std::map<std::string, unsigned>& waiters, const Program& program,
                  const std::vector<LaneGroup>& groups) {
   for (const LaneGroup& group : groups)
@@ -133,7 +132,6 @@ void Block::arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival) {
   b.votes.yes += static_cast<unsigned>(std::popcount(arrival.lanes & arrival.yes));
   if (checks_ && b.threads > 0) checks_->arrive(warp, barrier);
   if (arrival.waits) warp.divergence.wait_for_block(barrier);
-  // If the barrier is complete, later arrivals belong to its next phase.
   if (b.threads > 0) release_barrier(barrier);
 }
 
@@ -294,7 +292,6 @@ void Block::report_endless(Warp& warp) {
   throw fault;
 }
 
-// Describes barriers that only some threads have reached.
 std::string Block::describe_barriers() const {
   std::string text;
   for (unsigned i = 0; i < barriers_.size(); ++i) {

@@ -21,7 +21,6 @@
 
 namespace gpuexp::sim {
 
-/// Checks of executed kernels besides their results.
 struct Checks {
   bool memory = true;  ///< whether to check memory accesses (sim/memory_checks.hpp)
   /// Maximum number of instructions per warp; a warp that exceeds it causes a Fault (endless). The
@@ -91,20 +90,17 @@ class AccessListener {
   ~AccessListener() = default;
 };
 
-/// An instruction that a warp has executed.
 struct Executed {
   std::uint32_t place = 0;  ///< index of the instruction in the program
-  LaneMask lanes = 0;       ///< lanes that its guard enabled
+  LaneMask lanes = 0;
 };
 
-/// A block's membership in a cluster.
 struct Membership {
-  Cluster* cluster = nullptr;                                   ///< null: no cluster
-  const std::vector<std::unique_ptr<Block>>* blocks = nullptr;  ///< blocks of the cluster, by rank
+  Cluster* cluster = nullptr;  ///< null: no cluster
+  const std::vector<std::unique_ptr<Block>>* blocks = nullptr;
   unsigned rank = 0;
 };
 
-/// Location in the cluster's shared memory.
 struct SharedPlace {
   Block& block;
   std::uint64_t offset = 0;
@@ -139,7 +135,6 @@ class IdleRounds {
 class RankRounds {
  public:
   explicit RankRounds(GlobalMemory& memory) : memory_(memory) {}
-  /// Call begin() before each round and end() after it.
   void begin();
   void end(const Round& round);
 
@@ -192,7 +187,6 @@ class Block {
   }
   /// Lanes of the current warp arrive at a barrier of the block, and may wait until it is complete.
   void arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival);
-  /// Notes that a phase of an mbarrier has ended.
   void end_phase() {
     ++phases_ended_;
     order_accesses();
@@ -238,7 +232,6 @@ class Block {
   std::unique_ptr<Observed> observed;  ///< null if LaunchState::observation is null
 
  private:
-  /// Arrivals so far at a barrier of the block (BAR).
   struct Barrier {
     unsigned threads = 0;  ///< number of threads expected; 0: all
     unsigned arrived = 0;

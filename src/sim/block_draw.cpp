@@ -69,7 +69,6 @@ int BlockDraw::tails_of(std::int64_t number) const {
   return is_last(at.x, grid_.x) | is_last(at.y, grid_.y) << 1 | is_last(at.z, grid_.z) << 2;
 }
 
-// Draws from the region's blocks with indices first to end - 1.
 Stratum BlockDraw::draw(const Region& region, std::int64_t first, std::int64_t end) {
   Stratum stratum;
   stratum.blocks = end - first;

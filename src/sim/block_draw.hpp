@@ -18,7 +18,6 @@ struct Stratum {
   std::vector<std::int64_t> drawn;  ///< block numbers in the grid, x first
 };
 
-/// Draws blocks of a grid. No block is drawn twice.
 class BlockDraw {
  public:
   /// The first draw includes the block numbers in `required`. Equal seeds give equal draws.

@@ -9,7 +9,6 @@
 
 namespace gpuexp::sim {
 
-/// In a launch without clusters, each block is a cluster of one block.
 class Cluster {
  public:
   /// `place`: coordinates of the cluster in the grid of clusters.

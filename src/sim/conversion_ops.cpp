@@ -51,7 +51,6 @@ unsigned first_bit(Half half) {
   }
 }
 
-/// Reads values of any type as bits; extends narrow integers to 64 bits.
 void read_typed(const Warp& warp, const Source& source, Type type, Lanes64& bits) {
   if (is_wide(type)) return read_pair(warp, source, bits);
   Lanes32 scratch;
@@ -206,7 +205,7 @@ std::uint64_t nan_bits(std::uint64_t bits, Type from, Type to) {
     return type == Type::f64 ? 52 : type == Type::f32 ? 23 : type == Type::f16 ? 10 : 7;
   };
   const auto sign = [](Type type) { return type == Type::f64 ? 63 : type == Type::f32 ? 31 : 15; };
-  const std::uint64_t payload = bits << (64 - fraction(from));  // left-aligned
+  const std::uint64_t payload = bits << (64 - fraction(from));
   const std::uint64_t exponent = (std::uint64_t{1} << (sign(to) - fraction(to))) - 1;
   return (bits >> sign(from) & 1) << sign(to) | exponent << fraction(to) |
          (payload | std::uint64_t{1} << 63) >> (64 - fraction(to));
@@ -305,7 +304,6 @@ void run_narrow_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   });
 }
 
-// Converts two fp8 bytes to a pair of fp16.
 template <bool is_e4m3>
 void run_widen_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   const auto bits = [&](std::uint32_t byte) {

@@ -39,7 +39,6 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic,
   return nullptr;
 }
 
-// Generic accesses may access shared memory.
 bool reaches_shared(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOMS", "ATOM", "LD", "ST"});
 }

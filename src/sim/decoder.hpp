@@ -8,7 +8,6 @@ namespace gpuexp::sim {
 /// Throws std::runtime_error with the instruction if the simulator cannot execute an instruction.
 Program decode(const KernelCode& code);
 
-/// Properties of an instruction that hardware counters depend on.
 OpClass class_of(const ListedInstruction& listed);
 
 }  // namespace gpuexp::sim

@@ -10,7 +10,6 @@
 
 namespace gpuexp::sim {
 
-/// Lanes that execute together.
 struct LaneGroup {
   LaneMask lanes = 0;
   std::uint32_t next = 0;  ///< index of their next instruction in the program
@@ -23,7 +22,6 @@ class Divergence {
  public:
   explicit Divergence(LaneMask lanes) : running_{lanes, 0} {}
 
-  /// Sets the object that is notified when lanes diverge and reconverge.
   void tell(LaneOrder& order) { order_ = &order; }
 
   LaneMask lanes() const { return running_.lanes; }
@@ -32,7 +30,6 @@ class Divergence {
 
   /// Running lanes in `taken` continue at `target`, other running lanes at the next instruction.
   void branch(LaneMask taken, std::uint32_t target);
-  /// Each lane in `lanes` continues at its own target.
   void branch_each(LaneMask lanes, const Lanes32& targets);
   void exit(LaneMask lanes);
 
@@ -76,7 +73,6 @@ class Divergence {
   void yield();
 
   bool is_running() const { return running_.lanes != 0; }
-  /// Whether another group is ready to run.
   bool has_others() const { return !ready_.empty(); }
   bool has_exited() const { return exited_ == kAllLanes; }
   LaneMask exited() const { return exited_; }
@@ -89,7 +85,7 @@ class Divergence {
 
  private:
   static constexpr unsigned kBarriers = 16;
-  static constexpr unsigned kWarpSync = kBarriers;  ///< the barrier of WARPSYNC
+  static constexpr unsigned kWarpSync = kBarriers;
   static constexpr unsigned kCollective = kBarriers + 1;
   static constexpr unsigned kAllBarriers = kBarriers + 2;
 

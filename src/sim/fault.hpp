@@ -36,7 +36,6 @@ constexpr std::int64_t number_in(const Extent& all, const Extent& place) {
   return place.x + all.x * (place.y + all.y * place.z);
 }
 
-/// Descriptions of invalid accesses, for messages.
 std::string describe_outside_shared(std::uint64_t address, std::size_t width, std::size_t bytes);
 std::string describe_outside_local(std::uint64_t address, std::size_t width);
 /// `memory`: " of shared memory", for example.
@@ -45,7 +44,6 @@ std::string describe_misaligned(std::uint64_t address, std::size_t width,
 
 class Fault : public std::runtime_error {
  public:
-  /// `words_of` describes the fault, without its location.
   explicit Fault(const std::string& words_of) : Fault(FaultKind::other, words_of) {}
   Fault(FaultKind of, const std::string& words_of,
         std::optional<std::uint64_t> address_of = std::nullopt,
@@ -54,7 +52,6 @@ class Fault : public std::runtime_error {
   /// The location and the description, as one sentence.
   const char* what() const noexcept override { return sentence_.c_str(); }
 
-  /// Add the location or the kernel; called while the fault propagates.
   void set_place(const Extent& block_of, const std::optional<Extent>& thread_of,
                  const std::string& place_of);
   void set_kernel(const std::string& kernel_of);

@@ -78,7 +78,7 @@ void flush_below_min_normal(const Op& op, const Lanes32& a, const Lanes32& b, co
   }
 }
 
-constexpr std::uint32_t kInfinity32 = 0x7f800000;  ///< greater values are NaN
+constexpr std::uint32_t kInfinity32 = 0x7f800000;
 
 template <class Function>
 GPUEXP_INLINED void each(Warp& warp, const Op& op, LaneMask lanes, const Function& function) {
@@ -290,7 +290,8 @@ GPUEXP_INLINED void read_doubles(const Warp& warp, const Source& source, Lanes<d
 }
 
 // fp64 arithmetic with a NaN operand returns it as a quiet NaN with the operand's own sign, without
-// |…| and -. If several operands are NaN, it returns the second, otherwise the third, as on an H200.
+// |…| and -. If several operands are NaN, it returns the second, otherwise the third, as on an
+// H200.
 std::uint64_t passed_nan(const Warp& warp, const Op& op, unsigned lane) {
   for (const unsigned i : {1u, 2u, 0u}) {
     Lanes64 bits;
@@ -343,7 +344,6 @@ void run_dsetp_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask first = 0;
   LaneMask nan = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
-    // -0 is less than +0.
     const bool second = a[l] == b[l] ? std::signbit(a[l]) != is_min
                         : is_min     ? b[l] < a[l]
                                      : a[l] < b[l];
@@ -453,7 +453,6 @@ void decode_mufu(const Decoding& in, Op& op) {
   const auto found = std::find(kFunctions.begin(), kFunctions.end(), name);
   if (found == kFunctions.end()) in.refuse("this function is not executed");
   op.kind2 = static_cast<std::uint8_t>(found - kFunctions.begin());
-  // The instruction reads only the upper half of an fp64 immediate.
   if (is_fp64 && in.operands[1].kind == Operand::Kind::real)
     op.from[0].bits = std::bit_cast<std::uint64_t>(in.operands[1].number) >> 32;
   op.run = in.has("F16")    ? run_mufu_half<kFp16>

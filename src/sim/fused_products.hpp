@@ -1,4 +1,3 @@
-// fp32 fused multiply-adds, the most frequent instructions of matrix products.
 #pragma once
 
 #include "sim/lanes.hpp"

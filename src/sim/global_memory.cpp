@@ -135,7 +135,7 @@ void ByteMarks::for_marked(
     std::size_t begin, std::size_t end,
     const std::function<void(std::size_t first, std::size_t end)>& range) const {
   std::size_t found_first = begin;
-  std::size_t found_end = begin;  // end of the marked range that was found and not yet reported
+  std::size_t found_end = begin;
   for (std::size_t at = begin; at < end;) {
     const std::size_t page_first = at - at % kPageBytes;
     const std::size_t stop = std::min(end, page_first + kPageBytes);
@@ -428,7 +428,6 @@ std::byte* GlobalMemory::at(std::uint64_t address, std::size_t bytes) const {
 
 namespace {
 
-// If the lanes' accesses are adjacent, the most frequent case, one call is sufficient.
 void make_lanes(const GlobalBuffer& buffer, const MemoryAccess& access) {
   const std::uint64_t bytes = access.shape.last - access.shape.first + access.width;
   if (bytes <= std::uint64_t{kLanes} * access.width) return buffer.make(access.shape.first, bytes);
@@ -452,7 +451,6 @@ std::string GlobalMemory::describe_outside(std::uint64_t address, std::size_t by
   std::string text = fmt::format("{} bytes at {:#x} are outside of every buffer", bytes, address);
   const GlobalBuffer* nearest = nullptr;
   std::uint64_t min_distance = 0;
-  // Number of bytes by which the access exceeds the buffer.
   const auto distance = [&](const GlobalBuffer& buffer) {
     return address < buffer.begin() ? buffer.begin() - address : address + bytes - buffer.end();
   };

@@ -56,7 +56,6 @@ class ByteMarks {
   std::vector<Page> pages_;
 };
 
-/// An atomic flag that can be moved while no kernel runs.
 struct Flag : std::atomic<bool> {
   Flag() : std::atomic<bool>(false) {}
   Flag(Flag&& other) noexcept : std::atomic<bool>(other.load()) {}
@@ -66,7 +65,6 @@ struct Flag : std::atomic<bool> {
   }
 };
 
-/// One buffer. Host threads that execute blocks may mark and test bytes concurrently.
 class GlobalBuffer {
  public:
   GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name, Contents contents);
@@ -110,13 +108,11 @@ class GlobalBuffer {
     leave(fill->range());
     late_fills_.push_back(std::move(fill));
   }
-  /// Generates the pending data of a range.
   void make(std::uint64_t address, std::size_t bytes) const {
     for (const auto& fill : late_fills_)
       fill->make(address, bytes);
   }
   bool is_made() const { return late_fills_.empty(); }
-  /// Generates all pending data on `threads` host threads.
   void make_all(unsigned threads) {
     for (const auto& fill : late_fills_)
       fill->make_all(threads);
@@ -162,7 +158,6 @@ class GlobalBuffer {
   /// The written ranges within a range: first byte and end, relative to the range's start.
   std::vector<std::pair<std::size_t, std::size_t>> written_of(std::uint64_t address,
                                                               std::size_t bytes) const;
-  /// Index of the mark of the byte at `address`.
   std::size_t offset_of(std::uint64_t address) const { return address - origin_; }
   void for_marked(const ByteMarks& marks,
                   const std::function<void(std::size_t first, std::size_t end)>& range) const;
@@ -171,9 +166,9 @@ class GlobalBuffer {
   std::uint64_t end_;
   std::uint64_t origin_;  ///< address of the first mark: a multiple of 16
   std::string name_;
-  std::optional<ByteMarks> written_;                   ///< none: all bytes are written
-  std::optional<ByteMarks> stores_;                    ///< none: stores are not recorded
-  std::vector<std::unique_ptr<LateFill>> late_fills_;  ///< fills whose data is pending
+  std::optional<ByteMarks> written_;  ///< none: all bytes are written
+  std::optional<ByteMarks> stores_;   ///< none: stores are not recorded
+  std::vector<std::unique_ptr<LateFill>> late_fills_;
   bool is_constant_ = false;
   Flag stored_;
 };
@@ -223,10 +218,8 @@ class GlobalMemory {
   /// Whether one buffer contains the bytes of all lanes and all addresses are multiples of the
   /// width. If so, generates the pending data of these bytes.
   bool holds(const MemoryAccess& access) const;
-  /// The buffer that contains the range; null if none does.
   GlobalBuffer* find(std::uint64_t address, std::size_t bytes);
   GlobalBuffer* find(const void* begin) { return find(reinterpret_cast<std::uint64_t>(begin), 0); }
-  /// Describes an access outside of every buffer, for messages.
   std::string describe_outside(std::uint64_t address, std::size_t bytes) const;
 
  private:
@@ -236,7 +229,7 @@ class GlobalMemory {
   /// Resolves pending fills before the whole range is overwritten, while no kernel runs.
   void prepare_to_write(const AddressRange& range);
 
-  std::vector<GlobalBuffer> buffers_;  ///< by address
+  std::vector<GlobalBuffer> buffers_;
   bool is_shared_ = false;
   std::unique_ptr<StoreSignal> signal_ = std::make_unique<StoreSignal>();
   bool leaves_overwritten_ = false;

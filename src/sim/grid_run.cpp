@@ -59,7 +59,6 @@ namespace {
 
 constexpr std::uint64_t kOnce = 2;  // weight 1, in halves
 
-// Metrics of all blocks of a cluster together.
 MetricValues metrics_of(const Program& program, const Cluster& cluster) {
   if (cluster.blocks().size() == 1) {
     const Block& block = *cluster.block(0);
@@ -84,7 +83,6 @@ void move_trace(const Cluster& cluster, std::optional<WarpTrace>& trace) {
   }
 }
 
-/// Uncertainty of the metrics' totals that a draw estimates.
 class Uncertainty {
  public:
   /// `known`: metrics of the blocks drawn before, which are exact.
@@ -112,7 +110,6 @@ class Uncertainty {
     region.pairs += drawn.size() == 2;
   }
 
-  /// Largest relative standard error of a metric.
   double standard_error() const {
     return worst([&](std::size_t m) { return std::sqrt(variance_[m]); });
   }

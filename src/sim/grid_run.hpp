@@ -39,7 +39,6 @@ struct KernelExecution {
   MetricValues metrics() const { return metric_values(*program, counts, memory); }
 };
 
-/// Thrown if `stop` returned true and ended the run.
 class Stopped : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -70,7 +69,6 @@ class GridRun {
   /// cluster) after each cluster, from one thread at a time.
   void execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
                const std::function<void(std::int64_t, Cluster&)>& done);
-  /// Number of the block's cluster, in grid order.
   std::int64_t cluster_of(std::int64_t block) const;
 
   const LaunchState& launch_;

@@ -31,7 +31,7 @@ enum class Role : std::uint8_t {
   carries_late,
   loads,
   stores,
-  copies,      ///< copies from global to shared memory
+  copies,
   multiplies,  ///< multiplies matrices in shared memory, as a warpgroup
 };
 
@@ -91,7 +91,6 @@ std::size_t opposite_of(std::size_t condition) {
   return condition == Needed::kAlways ? Needed::kConditions : ((condition - 1) ^ 1) + 1;
 }
 
-/// Data flow of one instruction.
 struct Flow {
   Role role = Role::acts;
   unsigned spaces = 0;         ///< memory spaces that it loads from or stores to
@@ -154,7 +153,6 @@ bool multiplies_wide(std::string_view opcode, std::string_view mnemonic) {
   return (mnemonic == "IMAD" || mnemonic == "UIMAD") && has(opcode, ".WIDE");
 }
 
-// Maximum number of registers of a result.
 unsigned max_written(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role) {
   if (role == Role::multiplies) return kMaxWarpgroupRegisters;
   if (mnemonic == "HMMA" || mnemonic == "IMMA" || mnemonic == "LDSM") return 4;
@@ -279,7 +277,6 @@ class Deciding {
   }
 
   bool decides(std::size_t i) const { return decides_[i]; }
-  /// Memory spaces from which used values are loaded.
   unsigned loaded() const { return loaded_; }
 
  private:
@@ -353,7 +350,7 @@ class Deciding {
   }
 
   const std::vector<Flow>& flows_;
-  std::vector<Needed> before_;  ///< before each instruction
+  std::vector<Needed> before_;
   std::vector<bool> decides_;
   unsigned kept_;
   unsigned loaded_ = 0;

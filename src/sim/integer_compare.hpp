@@ -10,7 +10,6 @@
 namespace gpuexp::sim {
 
 enum class IntegerCompare : std::uint8_t { eq, ne, lt, le, gt, ge };
-/// Modifiers of opcodes, indexed by IntegerCompare.
 inline constexpr std::array<std::string_view, 6> kIntegerCompares{"EQ", "NE", "LT",
                                                                   "LE", "GT", "GE"};
 

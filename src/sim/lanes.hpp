@@ -25,7 +25,6 @@ void for_each_lane(LaneMask lanes, const Function& function) {
     function(first_lane(lanes));
 }
 
-/// Mask of the lanes for which `holds(lane)` is true.
 template <class Holds>
 GPUEXP_INLINED LaneMask lanes_where(const Holds& holds) {
   LaneMask lanes = 0;

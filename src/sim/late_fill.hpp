@@ -42,7 +42,6 @@ class LateFill {
   }
   /// Generates the missing parts of a range, which may extend past the buffer.
   void make(std::uint64_t address, std::size_t bytes);
-  /// Generates all missing parts on `threads` host threads.
   void make_all(unsigned threads);
   /// Call before other code overwrites the whole range, while no kernel runs. Generates the parts
   /// that extend past the range, and marks the parts within the range as generated.

@@ -27,7 +27,7 @@ class LocalMemory {
   using FromEnd = std::array<std::vector<std::byte>, kLanes>;
 
   FromEnd bytes_;
-  FromEnd marks_;  ///< marks bytes that were written
+  FromEnd marks_;
 };
 
 }  // namespace gpuexp::sim

@@ -52,7 +52,7 @@ struct Elements {
   }
 };
 
-constexpr unsigned kQuarter = 4;  // lanes per row of A
+constexpr unsigned kQuarter = 4;
 
 using FloatRow = float __attribute__((vector_size(32)));
 using Floats = Lanes<float>;

@@ -26,7 +26,6 @@ struct Mbarrier {
 /// Reads the mbarrier at an offset in the block's shared memory. Throws Fault if there is none.
 Mbarrier read_mbarrier(Block& block, std::uint64_t address);
 
-/// Arrivals and bytes of one operation on an mbarrier.
 struct Arrival {
   std::uint32_t count = 0;
   std::int64_t announced_bytes = 0;  ///< negative: completed bytes

@@ -14,7 +14,6 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Location of a lane's address in shared memory: register + register of the warp + offset.
 SharedPlace place_of(const Warp& warp, const Source& at, unsigned lane) {
   return warp.block.shared_place(static_cast<std::uint32_t>(
       warp.registers[at.index][lane] + warp.uniform[at.uniform_index] + at.bits));

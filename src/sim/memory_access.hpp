@@ -50,10 +50,11 @@ struct MemoryAccess {
 
   Space space;
   Access kind;
-  unsigned width;          ///< bytes per lane
-  LaneMask lanes;          ///< lanes that access memory
-  const Lanes64& address;  ///< offset in the block's shared memory or the lane's local memory;
-                           ///< includes the rank for the shared memory of another block
+  unsigned width;  ///< bytes per lane
+  LaneMask lanes;  ///< lanes that access memory
+  /// Offset in the block's shared memory or the lane's local memory; for shared memory of another
+  /// block, includes the block's rank.
+  const Lanes64& address;
   /// Values that a store writes, 32 bits each. Null: zeros or unknown.
   const Lanes32* values;
   /// Addresses in global memory from which an asynchronous store copies.

@@ -26,7 +26,6 @@ unsigned registers_written(std::string_view opcode) {
   return has("64") || has(".WIDE") || opcode.starts_with('D') ? 2 : 1;
 }
 
-// Marks registers as undefined that a load of unwritten memory will write.
 void add_undefined(Warp& warp, const Op& op, const MemoryAccess& access, LaneMask lanes) {
   if (!warp.undefined) warp.undefined = std::make_unique<UndefinedRegisters>();
   warp.undefined->add(op.to[0].index, std::max(1u, access.width / kWordBytes), lanes,

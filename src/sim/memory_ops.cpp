@@ -41,7 +41,6 @@ std::uint8_t width_of(const Decoding& in) {
 
 constexpr std::uint8_t kSigned = 1;
 
-/// Sign-extends a value of fewer than 4 bytes.
 std::uint32_t sign_extended(std::uint32_t value, unsigned width) {
   const unsigned shift = 32 - 8 * width;
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(value << shift) >> shift);
@@ -136,7 +135,6 @@ GPUEXP_INLINED std::byte* place_in(std::uint64_t origin, std::uint64_t address) 
   return reinterpret_cast<std::byte*>(origin + address);
 }
 
-// Copies words of 4 bytes for all 32 lanes.
 template <Way way, unsigned kWords>
 GPUEXP_INLINED void move_whole(Warp& warp, const Op& op, std::uint64_t origin,
                                const Lanes64& address) {

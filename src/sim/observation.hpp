@@ -9,7 +9,6 @@
 
 namespace gpuexp::sim {
 
-/// Access counts of one instruction.
 struct PlaceCounts {
   MemoryCounts memory;
   /// Number of sectors that the loads and stores would touch if their bytes were contiguous; at
@@ -39,7 +38,6 @@ struct PlaceCounts {
   void halve();
 };
 
-/// Adds an access to the counts of its instruction.
 void count(PlaceCounts& counts, const MemoryAccess& access);
 
 struct TracedAccess {
@@ -53,24 +51,22 @@ struct TracedAccess {
 
 /// Accesses of one warp, at one execution of each memory instruction.
 struct WarpTrace {
-  std::vector<TracedAccess> accesses;  ///< in order of execution
+  std::vector<TracedAccess> accesses;
   /// Number of executions by the warp, by index in the program.
   std::vector<std::uint64_t> executions;
 };
 
 struct TracedWarp {
   std::int64_t block = 0;  ///< number in the grid: x first, then y, then z
-  unsigned warp = 0;       ///< number in the block
+  unsigned warp = 0;
   std::uint64_t execution = 0;
 };
 
-/// What to record during a launch.
 struct Observation {
-  bool places = false;  ///< counts per instruction
+  bool places = false;
   std::optional<TracedWarp> warp;
 };
 
-/// Record of one block.
 class Observed {
  public:
   Observed(const Observation& of, std::size_t places, bool is_traced_block);

@@ -20,15 +20,12 @@ std::span<const OpcodeDecoder> wide_opcodes();
 std::span<const OpcodeDecoder> float_opcodes();
 /// Arithmetic on pairs of fp16 or bf16.
 std::span<const OpcodeDecoder> half_opcodes();
-/// Conversions between number types.
 std::span<const OpcodeDecoder> conversion_opcodes();
 /// Tensor core instructions of a warp.
 std::span<const OpcodeDecoder> matrix_opcodes();
 /// Products of a warpgroup (wgmma), whose matrices in shared memory are given by descriptors.
 std::span<const OpcodeDecoder> warpgroup_opcodes();
-/// Loads, stores and copies.
 std::span<const OpcodeDecoder> memory_opcodes();
-/// Atomics in global and shared memory.
 std::span<const OpcodeDecoder> atomic_opcodes();
 /// mbarriers, and asynchronous stores that arrive at them.
 std::span<const OpcodeDecoder> mbarrier_opcodes();

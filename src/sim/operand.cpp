@@ -21,7 +21,6 @@ constexpr unsigned kLastUniform = kZeroUniformRegister - 1;
 constexpr unsigned kLastPredicate = kTruePredicate - 1;
 constexpr unsigned kLastBarrier = 15;
 
-/// Reads tokens from the front of an operand's text.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : all_(text), rest_(text) {}

@@ -42,7 +42,7 @@ struct OperandForm {
   bool absolute = false;                              ///< |R4|
   bool wide = false;                                  ///< R2.64: a pair of registers
   std::uint8_t shift = 0;  ///< 2 for R2.X4, a base in shared memory, in code before sm_90
-  std::uint8_t bank = 0;   ///< bank of a constant
+  std::uint8_t bank = 0;
 };
 
 struct Operand : OperandForm {
@@ -50,7 +50,7 @@ struct Operand : OperandForm {
   bool has_base = false;                           ///< memory or constant with a base register
   std::int64_t value = 0;                          ///< an integer, or the offset of an address
   double number = 0;                               ///< a real
-  std::string_view text;                           ///< as listed
+  std::string_view text;
 };
 
 /// Parses the operands of an instruction. Throws std::runtime_error if a text is not an operand.

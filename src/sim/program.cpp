@@ -74,7 +74,6 @@ std::vector<Op> with_constants(const Program& program, std::span<const std::byte
       if (from.kind != Operand::Kind::constant) continue;
       const std::span<const std::byte> bytes =
           from.bank == 0 ? bank : program.constant_bank(from.bank);
-      // A 32-bit constant may be the last word of the bank.
       if (from.bits + sizeof(std::uint32_t) > bytes.size())
         throw std::runtime_error(fmt::format("{} reads outside of constant bank {}, at {:#x}",
                                              program.listed[i].opcode, from.bank, from.bits));

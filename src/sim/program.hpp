@@ -39,7 +39,6 @@ struct Op {
   std::uint32_t value = 0;  ///< look-up table, branch target or count
 };
 
-/// Properties of an instruction that counters need.
 struct OpClass {
   IssuePipe pipe;
   bool is_branch;
@@ -47,7 +46,6 @@ struct OpClass {
   bool commits_copies;         ///< LDGDEPBAR
 };
 
-/// Input of a decoder.
 struct Decoding {
   const ListedInstruction& listed;
   std::vector<std::string_view> modifiers;
@@ -85,9 +83,9 @@ struct Program {
   ConstantBanks constants;                ///< all banks except bank 0, which is part of a launch
   std::vector<OpClass> classes;           ///< by index in the program
   bool has_constant_operands = false;     ///< in instructions other than LDC and ULDC
-  bool reaches_shared = false;            ///< some instruction reads or writes shared memory
-  bool has_global_atomics = false;        ///< some instruction changes global memory atomically
-  bool has_counted_barriers = false;      ///< some barrier has a thread count
+  bool reaches_shared = false;
+  bool has_global_atomics = false;
+  bool has_counted_barriers = false;
 };
 
 /// `before`, followed by the instruction's source line, such as "kernels/matmul.cu:120". Empty if

@@ -332,7 +332,6 @@ std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
   return std::nullopt;
 }
 
-/// Whether the last write of the cell precedes the lane's current access.
 bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const {
   const Record writer = writer_[cell];
   if (writer & kSeveral) return !find_unordered(who, atomics_, cell, ~WarpMask{0});
@@ -344,7 +343,6 @@ bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t ce
          (who.order && who.order->is_before(writing_lane, written_[cell], lane));
 }
 
-/// Time up to which accesses of warp `about` precede the current access of warp `warp`.
 BlockTime SharedShadow::known(unsigned warp, unsigned about) const {
   return reads_.empty() ? barrier_ : std::max(barrier_, warp_order_.known(warp, about));
 }
@@ -400,7 +398,6 @@ void SharedShadow::wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t 
     const std::size_t cells = copy.width >> shift_;
     LaneMask completed = 0;
     for_each_lane(copy.lanes & lanes, [&](unsigned l) {
-      // Committed groups have lower numbers than the lane's current group.
       if (copy.group[l] + left >= copies.group[l]) return;
       completed |= LaneMask{1} << l;
       const std::size_t first = copy.address[l] >> shift_;

@@ -51,7 +51,6 @@ struct PastAccess {
   std::uint32_t place = 0;
 };
 
-/// An access error.
 struct Conflict {
   enum class Kind : std::uint8_t {
     unwritten,        ///< reads unwritten bytes
@@ -124,7 +123,7 @@ class SharedShadow {
   struct Run {
     std::size_t first;
     std::size_t cells;
-    unsigned lane;  ///< first lane
+    unsigned lane;
   };
   struct Runs {
     std::array<Run, kLanes> all;
@@ -136,7 +135,6 @@ class SharedShadow {
   Runs runs_of(const MemoryAccess& access) const;
   bool read_at_once(const Accessor& who, const MemoryAccess& access, const Runs& runs);
   bool is_free_to_write(const Accessor& who, const Runs& runs) const;
-  /// Sets time and record of each accessed cell.
   void set_cells(const Accessor& who, const MemoryAccess& access, const Runs& runs, BlockTime time,
                  std::vector<BlockTime>& times, std::vector<Record>& records) const;
   void set_atomic(const Accessor& who, const MemoryAccess& access);
@@ -168,7 +166,6 @@ class SharedShadow {
   std::vector<Record> reader_;          ///< first lane of the last warp that read the cell
   /// Reads by some lanes of a warp; empty until the first.
   std::vector<PartialRead> partial_reads_;
-  /// Range of cells read since the barrier.
   std::size_t touched_begin_;
   std::size_t touched_end_ = 0;
   std::vector<CopyState> copies_;  ///< by warp

@@ -64,7 +64,6 @@ class Simulator {
 
   /// Called between blocks by several host threads. If it returns true, the run throws Stopped.
   std::function<bool()> stop = [] { return false; };
-  /// Number of host threads that execute blocks.
   unsigned threads;
   /// Called for kernels that lack machine code for the compute capability. If empty, such kernels
   /// are refused.
@@ -77,7 +76,7 @@ class Simulator {
   struct Kernel {
     KernelResource resource;
     Program program;
-    bool has_fixed_clusters = false;  ///< the kernel is compiled for one cluster size
+    bool has_fixed_clusters = false;
     /// Index: keeps_global; empty until first needed.
     std::array<std::optional<IdleOps>, 2> idle{};
   };

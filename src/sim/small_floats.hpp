@@ -9,7 +9,6 @@ namespace gpuexp::sim {
 
 enum class Rounding : std::uint8_t { nearest, down, up, zero };
 
-/// A binary format: numbers of exponent bits and fraction bits.
 struct SmallFloat {
   int exponent_bits;
   int fraction_bits;
@@ -111,7 +110,6 @@ float value_of(std::uint32_t bits) {
   }
 }
 
-/// Exact value of an e4m3 number.
 inline float value_of_e4m3(std::uint32_t bits) {
   const std::uint32_t exponent = bits >> 3 & 0xf;
   const std::uint32_t fraction = bits & 7;

@@ -12,7 +12,6 @@ Extent thread_of(const Warp& warp, unsigned lane) {
   return place_at(warp.block.launch.block, std::int64_t{warp.index} * kLanes + lane);
 }
 
-/// A special register and the function that returns its value.
 struct Special {
   std::string_view name;
   std::int64_t (*value)(const Warp& warp, unsigned lane);

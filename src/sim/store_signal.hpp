@@ -1,4 +1,3 @@
-// Lets host threads that execute different ranks in one memory wait for each other's stores.
 #pragma once
 
 #include <atomic>

@@ -105,7 +105,7 @@ void TensorBox::for_rows(
   const auto size = static_cast<std::int64_t>(size_of(map_.type));
   const std::size_t rank = map_.extents.size();
   const std::int64_t begin = std::max<std::int64_t>(0, -std::int64_t{first_[0]});
-  const std::int64_t group = kGroupBytes / size;  // number of elements per group
+  const std::int64_t group = kGroupBytes / size;
   const std::int64_t extent =
       use_ == For::reading ? map_.extents[0] : (map_.extents[0] + group - 1) / group * group;
   const std::int64_t end = std::min(map_.box[0], extent - first_[0]);

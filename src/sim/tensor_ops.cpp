@@ -35,7 +35,6 @@ const TensorMap& map_of(const Warp& warp, const Op& op) {
   return *found->map;
 }
 
-// Reads coordinates from consecutive uniform registers, starting at `first`.
 TensorBox::Place place_of(const Warp& warp, const Op& op, unsigned first) {
   TensorBox::Place place{};
   for (unsigned d = 0; d < op.value; ++d)
@@ -81,7 +80,6 @@ void run_tensor_load(Warp& warp, const Op& op, LaneMask) {
   });
 }
 
-// Reads a box from shared memory and reverses its swizzle.
 std::vector<std::byte> read_box(Warp& warp, const TensorMap& map, const TensorBox& box,
                                 std::uint32_t from) {
   std::vector<std::byte> values(box.bytes());

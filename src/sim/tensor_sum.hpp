@@ -119,7 +119,6 @@ inline bool is_negative_zero(const TensorFactors& f, unsigned column, double c) 
 
 /// Truncates a sum to fp32 and returns its bits. Zero is +0.
 inline std::uint32_t sum_to_fp32(double sum) {
-  // Bits that fp64 has and fp32 lacks.
   constexpr std::uint64_t kBelow = (std::uint64_t{1} << 29) - 1;
   constexpr double kMinNormal = 0x1p-126;
   if (sum != sum) return 0x7fffffff;

@@ -13,7 +13,6 @@ namespace gpuexp::sim {
 
 class UndefinedRegisters {
  public:
-  /// The load that wrote the registers.
   struct Origin {
     Space space = Space::shared;
     Lanes64 address;

@@ -14,7 +14,6 @@ namespace gpuexp::sim {
 
 class Block;
 
-/// Number of threads that reached a barrier of the block, and number of yes votes.
 struct BarrierVotes {
   std::uint32_t all = 0;
   std::uint32_t yes = 0;
@@ -51,16 +50,16 @@ struct Warp {
   }
 
   Block& block;
-  unsigned index;  ///< in the block
+  unsigned index;
   Divergence divergence;
   bool waits = false;           ///< whether its turn ended with wait()
   bool ends_turn = false;       ///< whether it may poll memory that other ranks write
   PolledLoad last_polled_load;  ///< last load of memory that other ranks may write
   bool polls = false;           ///< whether its turn ended with a repeated load of unchanged values
   bool signals = false;         ///< whether it stored values that other ranks may wait for
-  std::uint64_t steps = 0;      ///< number of executed instructions
-  std::uint32_t product_groups = 0;    ///< number of committed wgmma groups
-  BarrierVotes votes;                  ///< votes at its last barrier
+  std::uint64_t steps = 0;
+  std::uint32_t product_groups = 0;  ///< number of committed wgmma groups
+  BarrierVotes votes;
   std::uint32_t cluster_arrivals = 0;  ///< number of arrivals at the cluster's barrier
   /// Whether it has arrived at the cluster's barrier and not yet waited.
   bool awaits_cluster = false;

@@ -74,7 +74,6 @@ GPUEXP_INLINED Number number_of(std::uint32_t bits, Element type) {
 
 // ---- operands
 
-/// Reads the elements in 16 bytes of shared memory.
 GPUEXP_INLINED void read_unit(Warp& warp, std::uint32_t address, Element type, Number* values) {
   std::uint32_t words[kUnitBytes / 4];
   std::memcpy(words, warp.block.shared_at(address, kUnitBytes, kUnitBytes), kUnitBytes);
@@ -181,7 +180,6 @@ GPUEXP_INLINED Number sum_of(std::uint32_t bits, unsigned e, Sum type) {
   }
 }
 
-/// Returns the bits of an integer sum, which is exact in fp64.
 GPUEXP_INLINED std::uint32_t integer_sum(double exact, Sum type) {
   constexpr double kMinInt32 = -2147483648.0;
   constexpr double kMaxInt32 = 2147483647.0;

@@ -67,7 +67,6 @@ void time_on_host_clock(const LaunchToTime& launch, const Ceilings& ceilings, Co
 
 namespace {
 
-/// Sets the launch's kernels, from its steps, and their footprints.
 void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceSpec& device,
                   const KernelResources& resources, KnownKernels* known) {
   for (const Step& step : launch.steps.all()) {

@@ -9,7 +9,6 @@
 
 namespace gpuexp {
 
-/// The kernels of a variant's launch and the memory that they access.
 struct LaunchToTime {
   Steps steps;
   std::vector<ResidentKernel> kernels;
@@ -19,7 +18,6 @@ struct LaunchToTime {
   std::string refusal;  ///< why the time cannot be predicted; empty if it can
 };
 
-/// Results that launches of one problem share.
 struct KnownKernels {
   GridFootprints footprints;
   KernelTimes times;

@@ -82,9 +82,9 @@ class CodePredictor::Impl {
  private:
   /// Cells with the same problem, in any mode, so that its buffers are created once.
   struct Problem {
-    const Group* group = nullptr;  ///< one group with this problem
+    const Group* group = nullptr;
     std::vector<const Cell*> cells;
-    double limit_us = 0;  ///< sum over its cells
+    double limit_us = 0;
   };
 
   // With one or two threads, one thread predicts all variants of a problem and creates its buffers
@@ -132,7 +132,6 @@ class CodePredictor::Impl {
     KnownKernels known;
     bool lacks_code = false;    ///< a kernel's code is missing because a tool is missing or failed
     bool lacks_kernel = false;  ///< the time of a phase's kernel is missing, and a rate replaces it
-    /// Times of the phases' kernels, by variant, mode, kernel and grid.
     std::map<
         std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
         std::optional<KernelCodeTime>>
@@ -307,7 +306,7 @@ class CodePredictor::Impl {
   std::atomic<bool> ends_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::optional<CodePrediction>> predictions_;  ///< by Cell::index
+  std::vector<std::optional<CodePrediction>> predictions_;
   std::vector<std::thread> threads_;
 };
 

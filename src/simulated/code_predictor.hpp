@@ -23,7 +23,7 @@ struct CodePredictorOptions {
   std::string build_id;
   /// ToolkitTools::identity of the tools that find_code needs.
   std::string tools = {};
-  sim::FindCode find_code = compiled_from_ptx;  ///< see Simulator::find_code
+  sim::FindCode find_code = compiled_from_ptx;
   /// Called repeatedly by several threads. If it returns true, all predictions in progress end.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -34,7 +34,6 @@ class CodePredictor {
   /// outlive this object.
   CodePredictor(const Plan& plan, const KernelResources& kernels,
                 const CodePredictorOptions& options);
-  /// Ends the predictions in progress.
   ~CodePredictor();
 
   /// Whether the cell's prediction, or the reason why there is none, is available.

@@ -25,9 +25,8 @@ class CubinKernels {
   /// The kernel, without a host stub; null if the cubin lacks it. Valid while this object exists.
   const KernelResource* find(const std::string& lowered_name) const;
 
-  /// Storage for rows_.
  private:
-  std::vector<CompiledKernel> owned_;
+  std::vector<CompiledKernel> owned_;  ///< storage for rows_
   std::map<std::string, KernelResource> rows_;
 };
 

@@ -22,7 +22,6 @@ namespace {
 // All bits set is NaN in every floating-point format, so unwritten elements fail verification.
 constexpr int kPoison = 0xff;
 
-// Number of elements per thread and step.
 constexpr std::int64_t kPart = 1 << 14;
 
 double element(const Comparison& c, std::int64_t i) {
@@ -62,7 +61,6 @@ std::int64_t elements_of(const std::vector<ElementRange>& ranges) {
   return elements;
 }
 
-// Returns the drawn elements of the ranges, in pieces for threads.
 std::vector<ElementRange> drawn(const std::vector<ElementRange>& ranges, const ElementDraw& draw) {
   constexpr std::int64_t kPiece = ElementDraw::kPiece;
   std::vector<ElementRange> pieces;

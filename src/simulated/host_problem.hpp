@@ -65,7 +65,6 @@ class HostProblem {
   std::function<void(int rank)> before_launch;
 
  private:
-  /// Elements of an output after a launch, range by range.
   struct Sample {
     std::vector<ElementRange> ranges;
     std::vector<std::vector<double>> got;

@@ -28,7 +28,6 @@ class HostReferences {
   HostReferences(const Family& family, const void* problem, const void* data,
                  sim::Simulator& simulator);
 
-  /// Invalidates all references.
   void forget();
 
   /// Computes missing references of all elements of these outputs.
@@ -59,9 +58,9 @@ class HostReferences {
   const void* problem_;
   const void* data_;
   sim::Simulator& simulator_;
-  std::vector<std::optional<Reference>> references_;  ///< by buffer
-  std::optional<HostMemory>
-      scratch_;  ///< magnitudes of the accurate references, which are not used
+  std::vector<std::optional<Reference>> references_;
+  /// Magnitudes of the accurate references, which are not used.
+  std::optional<HostMemory> scratch_;
 };
 
 }  // namespace gpuexp

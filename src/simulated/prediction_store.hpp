@@ -12,7 +12,6 @@
 
 namespace gpuexp {
 
-/// Predicted time and cache counts of a cell.
 struct CodePrediction {
   std::optional<double> time_us;
   std::vector<Term> terms;

@@ -15,12 +15,11 @@
 
 namespace gpuexp {
 
-/// Number of blocks to execute per grid.
 struct ExecutedBlocks {
-  static constexpr std::int64_t kAsNeeded =
-      0;  ///< all blocks of a small launch, a sample of a large one
+  /// All blocks of a small launch, a sample of the blocks of a large launch.
+  static constexpr std::int64_t kAsNeeded = 0;
   static constexpr std::int64_t kAll = -1;
-  /// kAsNeeded, kAll or an approximate number.
+  /// kAsNeeded, kAll or an approximate number of blocks per grid.
   std::int64_t count = kAsNeeded;
 };
 
@@ -31,7 +30,7 @@ std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void
 struct SimulatedOptions {
   double launch_timeout_s = 30;
   ExecutedBlocks blocks = {};
-  sim::FindCode find_code = compiled_from_ptx;  ///< see Simulator::find_code
+  sim::FindCode find_code = compiled_from_ptx;
   /// Called by several threads while kernels run. If it returns true, the launch ends.
   std::function<bool()> interrupted = [] { return false; };
 };

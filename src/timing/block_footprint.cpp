@@ -197,7 +197,6 @@ class Recorder final : private sim::AccessListener {
     return numbers_[key];
   }
 
-  // Merges pairs of phases.
   void halve() {
     for (std::size_t i = 0; i < phases_.size() / 2; ++i) {
       TouchedLines both = std::move(phases_[2 * i]);

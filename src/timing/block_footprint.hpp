@@ -19,7 +19,7 @@ struct ByteRange {
 /// Bytes that one instruction accesses: disjoint ascending ranges for each phase of the block. Each
 /// warp executes the same number of instructions in each phase.
 struct PlaceFootprint {
-  std::uint32_t place = 0;  ///< index in the program
+  std::uint32_t place = 0;
   bool writes = false;
   std::vector<std::vector<ByteRange>> phases;
 };
@@ -29,7 +29,6 @@ struct PlaceFootprint {
 std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop);
 
-/// Addresses at which one instruction of a warp accesses memory.
 struct PlaceAddresses {
   struct Hashes {
     /// Hash of all sectors relative to the sector of `first`, in order of access. The hash excludes

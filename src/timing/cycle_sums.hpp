@@ -12,7 +12,6 @@ namespace gpuexp {
 /// Keeps more cycles than any load waits, and forgets earlier cycles.
 class CycleSums {
  public:
-  /// Adds `amount` in the cycle that starts at `when`.
   void add(double when, double amount) {
     if (clocks_.empty()) clocks_.resize(kKept);
     const double first = std::floor(when);
@@ -21,7 +20,6 @@ class CycleSums {
     of(number + 1) += amount * (when - first);
   }
 
-  /// The sum over `clocks` cycles, starting at `from`.
   double sum(double from, double clocks) const {
     if (clocks_.empty()) return 0;
     double sum = 0;

@@ -58,10 +58,9 @@ class SteadyState {
   std::deque<SmProgress> marks_;  ///< progress at the last window ends, at most three
 };
 
-/// Result of execute_iterations().
 struct SkippedIterations {
-  std::uint64_t instructions = 0;  ///< number of instructions, summed over all warps
-  bool are_last = false;           ///< whether some warp did not return to its position
+  std::uint64_t instructions = 0;
+  bool are_last = false;  ///< whether some warp did not return to its position
 };
 
 /// Executes each warp until it returns to its position, after at least `least` of its instructions.

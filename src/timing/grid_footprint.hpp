@@ -18,7 +18,7 @@ struct GridPart {
   static constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
 
   bool writes = false;
-  std::vector<std::vector<ByteRange>> phases;  ///< ranges of one block
+  std::vector<std::vector<ByteRange>> phases;
   /// Distance in bytes from a block's ranges to its neighbours' ranges along x, y and z.
   std::array<std::int64_t, 3> step{};
   /// Shifts by block number, if `step` does not describe them; kNothing: the block has no access.
@@ -41,7 +41,6 @@ struct GridFootprint {
   /// Distance in bytes from the ranges of `block` to those of block `number`, or
   /// GridPart::kNothing.
   std::int64_t shift(const GridPart& part, std::int64_t number) const;
-  /// Shifts of all blocks, by number.
   std::vector<std::int64_t> shifts(const GridPart& part) const;
   /// Whether each block's addresses are above the previous block's addresses.
   bool ascends(const GridPart& part) const;

@@ -94,7 +94,6 @@ double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing
                              std::max({share(touch.bank_wavefronts, missed), by_passes, lookups}));
 }
 
-// Looks up the sectors in L1, and requests missing sectors at `when`.
 MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::GlobalTouch& touch,
                                           const FetchOptions& options) {
   Fetched fetched;
@@ -131,7 +130,6 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
   return fetched;
 }
 
-// Executes the reserved uses of the data stage up to `now`.
 void MemoryPath::catch_up(double now) {
   while (!later_.empty() && later_.top().when <= now) {
     const Later next = later_.top();
@@ -181,7 +179,6 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
           std::max(looked_up + parameters_.l1_latency, there), now + max_latency_};
 }
 
-// Returns when L2 has received the sector.
 double MemoryPath::store_to_l2(double when, std::uint64_t sector) {
   l2_writes_ += 1;
   const bool is_first = requested_.is_first(block_, sector, true);

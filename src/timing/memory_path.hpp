@@ -16,7 +16,6 @@
 
 namespace gpuexp {
 
-/// A unit that serves one request at a time, in order of arrival.
 class Server {
  public:
   /// Returns the end of a request that arrives at `when` and occupies the server for `clocks`
@@ -27,7 +26,6 @@ class Server {
     return free_at_;
   }
   double free_at() const { return free_at_; }
-  /// Number of cycles in which the server was busy.
   double busy() const { return busy_; }
 
  private:
@@ -171,9 +169,7 @@ class MemoryPath {
   /// write.
   double write_copied(double now, double wavefronts);
 
-  /// Copies a row from global memory past L1; the row is requested at `now`.
   CopyTime copy_in(double now, std::uint64_t address, std::uint64_t bytes);
-  /// Copies a row to global memory.
   CopyTime copy_out(double now, std::uint64_t address, std::uint64_t bytes, double sector_clocks);
   /// Accesses another block's shared memory, on the SM of `other`. 128 bytes take `line_clocks`
   /// cycles.
@@ -187,7 +183,6 @@ class MemoryPath {
 
   /// Adds the number of cycles in which each unit was busy.
   void add_to(SmBusy& busy) const;
-  /// Returns when the last request has been served.
   double last() const;
   /// Returns the lookups since the previous call.
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
@@ -197,7 +192,6 @@ class MemoryPath {
   double l2_writes() const { return l2_writes_; }
 
  private:
-  /// A reserved use of the data stage.
   struct Later {
     double when = 0;
     double clocks = 0;

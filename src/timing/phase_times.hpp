@@ -22,7 +22,7 @@ class PhaseTimes {
 
  private:
   struct Phase {
-    Release latest;  ///< latest arrival in the current phase
+    Release latest;
     Release ended;
   };
 

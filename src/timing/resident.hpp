@@ -79,9 +79,9 @@ struct ResidentWarp {
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the warp is not in a complete warpgroup
   double free_from = 0;                    ///< end of its last instruction's stall
   IssueCandidates* turns = nullptr;        ///< candidates of its scheduler
-  std::size_t candidate_index = 0;         ///< index of the warp in `turns`
-  double waits_from = 0;                   ///< the cycle after its last instruction
-  double resumed_at = 0;                   ///< when its last awaited result or barrier was complete
+  std::size_t candidate_index = 0;
+  double waits_from = 0;  ///< the cycle after its last instruction
+  double resumed_at = 0;  ///< when its last awaited result or barrier was complete
   std::uint32_t next = 0;
   WarpState waits_in = WarpState::wait;  ///< stall reason from free_from until the warp is ready
   bool at_barrier = false;
@@ -110,13 +110,11 @@ inline void IssueCandidates::resize(std::size_t count) {
   compared.resize(count);
 }
 
-/// A scheduler's next warp and issue time.
 struct Choice {
   ResidentWarp* warp = nullptr;
   double when = kNever;
 };
 
-/// Cycles [begin, end).
 struct Gap {
   double begin = 0;
   double end = 0;
@@ -191,10 +189,10 @@ struct ResidentBlock {
 /// In a launch without clusters, each block is a cluster of one block.
 struct ResidentCluster {
   std::unique_ptr<sim::Cluster> cluster;
-  std::vector<std::unique_ptr<ResidentBlock>> blocks;  ///< by rank
-  std::size_t place = 0;                               ///< slot, unique among resident clusters
-  std::uint64_t number = 0;        ///< number among the executed clusters, from 1
-  std::uint64_t instructions = 0;  ///< number of instructions that its warps have executed
+  std::vector<std::unique_ptr<ResidentBlock>> blocks;
+  std::size_t place = 0;
+  std::uint64_t number = 0;  ///< number among the executed clusters, from 1
+  std::uint64_t instructions = 0;
   double start = 0;
   std::size_t left = 0;  ///< number of warps that have not exited
   std::uint32_t barriers_ended = 0;

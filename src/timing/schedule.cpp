@@ -88,7 +88,6 @@ void read_product(const ListedInstruction& listed, const SmParameters& parameter
       (columns + (op.a_in_registers ? 0 : kRowsOfA)) * kRowBytes / kWavefrontBytes;
 }
 
-// Asynchronous operations, and instructions that wait for them.
 void read_asynchronous(const ListedInstruction& listed, const SmParameters& parameters,
                        TimedOp& op) {
   using Kind = TimedOp::Kind;

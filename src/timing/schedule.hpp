@@ -46,7 +46,6 @@ struct TimedOp {
     fence,    ///< MEMBAR with a scope beyond the block: waits until earlier stores are visible
     drop_l1,  ///< CCTL.IVALL
   };
-  /// Direction of a bulk copy.
   enum class Moves : std::uint8_t { to_shared, to_global, reduces, within_cluster };
 
   Control control;
@@ -68,15 +67,15 @@ struct TimedOp {
   bool is_tensor = false;        ///< copies a box of a tensor map
   bool awaits_copies = false;    ///< arrives when the warp's cp.async copies have completed
   Moves moves = Moves::to_shared;
-  bool a_in_registers = false;    ///< operand A of a warpgroup product is in registers
+  bool a_in_registers = false;
   double operand_wavefronts = 0;  ///< shared memory wavefronts that read the operands
   std::uint8_t scoreboard = 0;    ///< operand of DEPBAR
   std::uint8_t left = 0;          ///< operand of DEPBAR and WARPGROUP.DEPBAR
 };
 
 struct Schedule {
-  std::vector<TimedOp> ops;  ///< by index in the program
-  std::string refusal;       ///< why the kernel's time cannot be modelled; empty if it can
+  std::vector<TimedOp> ops;
+  std::string refusal;  ///< why the kernel's time cannot be modelled; empty if it can
 };
 
 Schedule schedule_of(const sim::Program& program, const SmParameters& parameters);

@@ -88,7 +88,7 @@ class SectorCache {
   struct Set {
     Set() { numbers.fill(~std::uint64_t{0}); }
 
-    std::array<std::uint64_t, kWays> numbers;  ///< line numbers
+    std::array<std::uint64_t, kWays> numbers;
     /// Time of the last use, counted in line uses; 0: free way.
     std::array<std::uint64_t, kWays> used{};
     std::array<Line, kWays> there{};
@@ -98,7 +98,6 @@ class SectorCache {
     std::size_t way = 0;
   };
 
-  // Consecutive accesses to one line count as one use.
   void use_last() {
     std::uint64_t& used = last_.set->used[last_.way];
     if (used != uses_) used = ++uses_;

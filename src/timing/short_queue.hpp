@@ -1,4 +1,3 @@
-// A queue of a few elements.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ class ShortQueue {
 
  private:
   std::vector<T> elements_;
-  std::size_t first_ = 0;  ///< index of the first element
+  std::size_t first_ = 0;
 };
 
 }  // namespace gpuexp

@@ -16,9 +16,9 @@ namespace gpuexp {
 struct BehindL1 {
   /// Share of a block's distinct requested sectors that come from DRAM.
   double dram_read_share = 1;
-  double dram_write_share =
-      1;                  ///< share of a block's distinct written sectors that are written to DRAM
-  double l2_sectors = 0;  ///< number of sectors that L2 keeps for the SM
+  /// Share of a block's distinct written sectors that are written to DRAM.
+  double dram_write_share = 1;
+  double l2_sectors = 0;      ///< number of sectors that L2 keeps for the SM
   double l2_read_clocks = 0;  ///< cycles per sector
   double l2_write_clocks = 0;
   // Cycles of one L2 port, which serves sectors that are new in L2, from DRAM or from SMs.

@@ -35,7 +35,6 @@ class SmRun {
   bool found_uneven();
   SmSums sums() const;
   void add_busy(SmBusy& busy) const;
-  /// Adds the skipped cycles to a time.
   double whole(double clock) const { return clock + skipped_; }
   SmProgress progress() const;
   void end_window();
@@ -64,7 +63,7 @@ class SmRun {
   std::vector<std::unique_ptr<Sm>> sms_;
   std::vector<std::unique_ptr<ResidentCluster>> resident_;
   std::int64_t next_block_ = 0;
-  std::array<double, kIssuedTo> pipe_clocks_{};  ///< sums over all schedulers
+  std::array<double, kIssuedTo> pipe_clocks_{};
   SmTime time_;
   AccessTimes access_;
   WarpWaits waits_;
@@ -150,7 +149,6 @@ bool SmRun::found_uneven() {
   return false;
 }
 
-// Includes requests that the memory paths have served so far.
 SmSums SmRun::sums() const {
   SmSums sums = time_;
   for (const auto& sm : sms_) {
@@ -208,7 +206,6 @@ void SmRun::start_cluster(double when) {
     add_block(cluster, rank, when);
 }
 
-// Each block of a cluster has its own SM.
 void SmRun::add_block(ResidentCluster& cluster, std::size_t rank, double when) {
   ResidentBlock& block = *cluster.blocks.emplace_back(std::make_unique<ResidentBlock>());
   block.block = cluster.cluster->block(rank);
@@ -397,7 +394,6 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   if (op.to == IssuedTo::memory) scheduler.queue.push_back(taken);
 }
 
-// Executes the issued instruction and returns when it leaves the queue.
 double SmRun::step(ResidentWarp& warp, double now) {
   const TimedOp& op = schedule_.ops[warp.next];
   ResidentCluster& cluster = *warp.block->cluster;
@@ -480,7 +476,6 @@ void SmRun::time_out() {
   invalidate_choices(*first->block->cluster);
 }
 
-// Releases warps of the cluster whose barrier is complete.
 void SmRun::release_barriers(ResidentCluster& cluster, double now) {
   cluster.cluster->release_barriers();
   const AsyncParameters& async = parameters_.async;

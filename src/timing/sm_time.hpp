@@ -36,7 +36,6 @@ struct BlocksOfSm {
   /// Whether to stop if the executed blocks differ too much to represent the other blocks.
   bool stops_if_uneven = false;
 
-  /// Number in the grid of the i-th block.
   std::int64_t number(std::int64_t i) const {
     if (i < static_cast<std::int64_t>(order.size())) i = order[static_cast<std::size_t>(i)];
     const bool in_turn = count > resident && step % columns == 0;
@@ -45,8 +44,8 @@ struct BlocksOfSm {
 };
 
 struct SmTime : SmSums {
-  double clocks = 0;               ///< from the first block's start to the last block's end
-  std::vector<double> starts;      ///< start of each executed block
+  double clocks = 0;  ///< from the first block's start to the last block's end
+  std::vector<double> starts;
   std::uint64_t instructions = 0;  ///< warp instructions
   std::uint64_t untimed = 0;  ///< number of warp instructions in iterations that were not timed
   /// Minimum and maximum number of instructions of an executed block or cluster.

@@ -27,7 +27,6 @@ inline constexpr std::size_t kWarpStates = 12;
 
 std::string_view name_of(WarpState state);
 
-/// Cycles of warps by state.
 struct WarpClocks {
   std::array<double, kWarpStates> in{};
 

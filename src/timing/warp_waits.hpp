@@ -19,7 +19,6 @@ class WarpWaits {
   void find_ready(ResidentWarp& warp);
   /// Holds the warp in `state` until `until`, then calls find_ready().
   void hold(ResidentWarp& warp, double until, WarpState state);
-  /// Sets the scoreboards and completion times of an executed instruction.
   void set_scoreboards(ResidentWarp& warp, const TimedOp& op, const Served& served);
   /// Whether the warp sleeps at its next instruction, because the phases that it checks have not
   /// ended. If they have ended, sets ResidentWarp::phase_ended.

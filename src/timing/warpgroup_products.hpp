@@ -16,7 +16,7 @@
 namespace gpuexp {
 
 struct MatrixPipe {
-  Server multiply;  ///< the four tensor cores
+  Server multiply;
   Server operands;  ///< shared memory reads of operands
 };
 
@@ -49,9 +49,9 @@ class WarpgroupProducts {
   std::deque<Started> started_;   ///< products after the first `computed_`
   std::deque<double> last_ends_;  ///< ends of the multiply-adds of the last products
   Release last_done_;
-  std::vector<Release> groups_;  ///< completion of each group
-  double free_from_ = 0;         ///< earliest start of the warpgroup's next product
-  double alone_from_ = 0;        ///< earliest start if the SM had no other warpgroup
+  std::vector<Release> groups_;
+  double free_from_ = 0;   ///< earliest start of the warpgroup's next product
+  double alone_from_ = 0;  ///< earliest start if the SM had no other warpgroup
 };
 
 }  // namespace gpuexp
