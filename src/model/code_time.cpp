@@ -73,7 +73,7 @@ bool is_complete(const Ceilings& c) {
 
 // Number of clusters that the GPU holds at once, with one block per SM. The SMs of a cluster are in
 // one GPC, and GPCs differ in size: 132 SMs hold 30 clusters of four, 15 of eight, or 7 of sixteen
-// (cudaOccupancyMaxActiveClusters on an H200 and an H100). Other GPUs are assumed to be similar.
+// (cudaOccupancyMaxActiveClusters on an H200 and an H100).
 std::int64_t places_at_once(const DeviceSpec& device, std::int64_t cluster) {
   constexpr std::int64_t kSms = 132;
   constexpr std::int64_t kUsableSms[] = {132, 132, 120, 120, 112};
@@ -161,9 +161,8 @@ class KernelRun {
 
   std::int64_t clusters() const { return blocks_ / cluster_; }
 
-  // If blocks differ in work, as rows of a triangle do, the mean of the first blocks may differ
-  // from the mean of all. So each block is followed by the block at the same distance from the
-  // other end.
+  // If blocks differ in work, as rows of a triangle do, the first blocks may not have the mean
+  // work. So each is followed by the block at the same distance from the other end.
   static std::vector<std::int64_t> spread_order(std::int64_t count) {
     constexpr double kGolden = 0.618;
     const std::int64_t half = count / 2;
@@ -191,9 +190,8 @@ class KernelRun {
   }
 
   // Time of the grid's last block, which may execute other code, such as a loop over elements
-  // outside full tiles. It starts among the last blocks and then has its SM to itself, so it is no
-  // slower than equal work among other blocks. Returns 0 if the block has no more instructions than
-  // others.
+  // outside full tiles. It starts among the last blocks and then has its SM to itself. Returns 0 if
+  // it has no more instructions than other blocks.
   double clocks_of_last_block(const BlocksOfSm& executed, const SmTime& sm) const {
     const std::int64_t last = clusters() - 1;
     if (executed.number(executed.count - 1) >= last) return 0;  // this SM executes it

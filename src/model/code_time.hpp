@@ -1,7 +1,7 @@
 // Predicted time of a launch from its machine code. The blocks of one SM are executed cycle by
-// cycle (timing/sm_time.hpp) and represent the blocks of all SMs. For many blocks, only a few waves
-// are executed, and later waves take as long as the last executed wave. The addresses of all blocks
-// determine the DRAM traffic (model/launch_traffic.hpp).
+// cycle (timing/sm_time.hpp) and represent all SMs. For many blocks, only a few waves are executed;
+// later waves take as long as the last. The addresses of all blocks determine the DRAM traffic
+// (model/launch_traffic.hpp).
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 // Time on the host's clock of a launch whose steps the host enqueues one by one, and which copy
-// engines and SMs execute concurrently. Measured ceilings give the time of a host call, the round
-// trip time and the bus bandwidth.
+// engines and SMs execute concurrently.
 #pragma once
 
 #include <cstddef>

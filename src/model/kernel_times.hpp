@@ -31,10 +31,9 @@ class KernelTimes {
   /// Sets the variant of the launches that the following calls are for.
   void begin(const Variant& variant) { variant_ = &variant; }
 
-  /// Returns the time of a kernel with the same code, shape, arguments and DRAM traffic; null if no
-  /// such kernel was timed. Between launches of one variant, traffic may differ immeasurably.
-  /// Between variants it must be equal, so that no time depends on which variants were timed
-  /// before.
+  /// Returns the time of a kernel with the same code, shape, arguments and DRAM traffic; null if
+  /// none was timed. Traffic may differ immeasurably between launches of one variant, but not
+  /// between variants: no time depends on which variants were timed before.
   const KernelCodeTime* find(const ResidentKernel& kernel, const KernelTraffic& traffic);
   void keep(const ResidentKernel& kernel, const KernelTraffic& traffic, const KernelCodeTime& time);
 

@@ -250,8 +250,8 @@ const std::vector<std::uint64_t>& L2Replay::sampled_page_list(const ByteRange& r
 }
 
 // In a large range, samples accesses at the rate at which pages are sampled. In a small range, the
-// share of sampled pages may differ from that rate or be 0. So the share of sampled pages is also
-// the share of sampled accesses, and repeated accesses occupy the right share of L2.
+// sampled share of pages may differ from that rate. Accesses are then sampled with the same share,
+// so that repeated accesses occupy the right share of L2.
 template <class Touch>
 void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
   constexpr std::uint64_t kManyPages = 16;

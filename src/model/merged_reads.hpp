@@ -1,6 +1,6 @@
-// Share of the SMs' reads that reach L2. The SMs of a GPC share an L2 Request Coalescer (Nsight
-// Compute, Profiling Guide). A read joins a read of the same sector that is in flight, so that L2
-// receives one of up to four reads.
+// Share of the SMs' reads that reach L2. In the L2 Request Coalescer of a GPC (Nsight Compute,
+// Profiling Guide), a read joins a read of the same sector that is in flight, so that L2 receives
+// one of up to four reads.
 #pragma once
 
 #include <array>

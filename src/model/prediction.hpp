@@ -51,9 +51,9 @@ struct CeilingSource {
   MeasuredCeilings measured = {};  ///< the measured values of `ceilings`, with their intervals
 };
 
-/// Minimum number of bytes that DRAM moves before the launch can end, at least 0. In cold mode,
-/// every byte read comes from DRAM, but L2 may still hold dirty bytes, up to its size, when the
-/// clock stops. In warm mode, L2 may also hold bytes read, up to its size.
+/// Minimum number of bytes that DRAM moves before the launch can end. In cold mode, every byte read
+/// comes from DRAM, but L2 may still hold dirty bytes, up to its size, at the end. In warm mode, L2
+/// may also hold bytes read, up to its size.
 double min_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);

@@ -60,13 +60,12 @@ using RelocationsByKernel =
 /// Parses the code relocations from the output of `cuobjdump -elf` for an object.
 RelocationsByKernel read_relocations(std::string_view dump);
 
-/// Text form of a kernel's code, stored in the program: one line per constant, "c[0x2];00000410",
-/// and one per instruction, "@P0 LDG.E R4, desc[UR4][R2.64];000ea4000c1e1900". The number is the
-/// second half of the encoding, which contains the scheduling fields. The disassembler lists every
-/// NaN immediate as +QNAN or -QNAN; the text has its bits instead, such as 0x7fefffff, and two fp16
-/// halves as one number. If source lines are known, the text starts with one line per file,
-/// "//kernels/matmul.cu". "#0:44" precedes the instructions of line 44 of the first file, and
-/// "#0:44<0:60" if that line was inlined at line 60.
+/// Text form of a kernel's code: one line per constant, "c[0x2];00000410", and one per instruction,
+/// "@P0 LDG.E R4, desc[UR4][R2.64];000ea4000c1e1900", with the second half of the encoding. The
+/// disassembler lists every NaN immediate as +QNAN or -QNAN; the text has its bits instead, such as
+/// 0x7fefffff, and two fp16 halves as one number. If source lines are known, the text starts with
+/// one line per file, "//kernels/matmul.cu". "#0:44" precedes the instructions of line 44 of the
+/// first file, and "#0:44<0:60" if that line was inlined at line 60.
 std::string to_text(const KernelCode& code);
 /// Parses the output of to_text(). Throws std::runtime_error for other text. The result refers to
 /// `text`.

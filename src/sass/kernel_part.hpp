@@ -29,12 +29,11 @@ struct KernelPart {
   std::string frame;                   ///< compressed code of all rows
 };
 
-/// Reads the kernels of an object. Source files below `source_root` get names relative to it.
-/// Throws std::runtime_error for unexpected output of a tool, and if a kernel has no host symbol of
-/// its own name, by which the program looks it up. This is the case for a static kernel (its stub
-/// is local to its object), and for a template whose argument is a lambda (nvcc gives the stub
-/// another name). Kernels in unnamed namespaces have a symbol, which nvcc makes unique. Library
-/// kernels without a symbol are skipped.
+/// Reads the kernels of an object. Source files below `source_root` get names relative to it. Skips
+/// library kernels without a host symbol. Throws std::runtime_error for unexpected output of a
+/// tool, and if another kernel has no host symbol of its own name, by which the program looks it
+/// up: a static kernel (its stub is local to its object), or a template whose argument is a lambda
+/// (nvcc gives the stub another name). Kernels in unnamed namespaces have a unique symbol.
 KernelPart make_part(const ObjectDump& object, const std::string& source_root);
 
 /// Convert to and from the file's text. read_part() throws std::runtime_error for other text.

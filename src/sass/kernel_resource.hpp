@@ -103,10 +103,9 @@ class KernelResources {
 
   bool empty() const { return sorted_.empty(); }
 
-  /// Returns the kernel's resources for `compute_capability` (90 for 9.0): those of the newest
-  /// built architecture that is not newer, otherwise of the oldest. `exact` is set if that
-  /// architecture is not newer and has the same major version, because code runs unchanged on later
-  /// minor versions. Empty if the table lacks the kernel.
+  /// Returns the kernel's resources for `compute_capability` (90 for 9.0), from the newest built
+  /// architecture that is not newer, otherwise from the oldest. `exact` is set if that architecture
+  /// is not newer and has the same major version. Empty if the table lacks the kernel.
   std::optional<Found> find(const void* kernel, int compute_capability) const;
 
  private:

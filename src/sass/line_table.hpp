@@ -23,10 +23,10 @@ struct LineRow {
 /// Rows by address, for each architecture ("sm_90a") and lowered name.
 using LinesByKernel = std::map<std::pair<std::string, std::string>, std::vector<LineRow>>;
 
-/// Parses the section .debug_line in the output of `cuobjdump -elf` for an object. Files below
-/// `source_root` get names relative to it. An instruction of another file, such as a toolkit
-/// header, gets the line below `source_root` at which its function was inlined. If there is no such
-/// line, its file is named without its folder. Throws std::runtime_error for an invalid table.
+/// Parses the section .debug_line in the output of `cuobjdump -elf`. Files below `source_root` get
+/// names relative to it. An instruction of another file, such as a toolkit header, gets the line
+/// below `source_root` at which its function was inlined; without such a line, its file is named
+/// without its folder. Throws std::runtime_error for an invalid table.
 LinesByKernel read_lines(std::string_view dump, std::string_view source_root);
 
 }  // namespace gpuexp

@@ -39,9 +39,9 @@ using InstructionCounts = std::map<Instruction, int>;
 std::string to_text(const InstructionCounts& counts);
 InstructionCounts read_counts(std::string_view text);
 
-/// Counts the instructions of a kernel that can have an effect. Not counted: NOPs, instructions
-/// guarded by @!PT (ptxas inserts @!PT LDS RZ, [RZ] where a hazard requires a gap), and the branch
-/// to itself after the last instruction, which keeps the prefetcher within the code.
+/// Counts the instructions of a kernel that can have an effect: not NOPs, instructions guarded by
+/// @!PT (ptxas inserts @!PT LDS RZ, [RZ] where a hazard requires a gap), or the branch to itself at
+/// the end, which keeps the prefetcher within the code.
 InstructionCounts count_instructions(const KernelCode& code);
 
 }  // namespace gpuexp

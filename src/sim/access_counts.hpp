@@ -56,9 +56,8 @@ inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
 
 /// Number of lanes whose shared memory accesses are processed together: 32 for up to 4 bytes per
 /// lane, 16 for 8 bytes, 8 for 16 bytes. The number doubles if lanes share addresses in pairs
-/// (NVIDIA developer forum, topic 77228). On an H200, a broadcast of 16 bytes takes 2 wavefronts.
-/// An access to 8 vectors of 16 bytes takes 2 wavefronts if neighbouring lanes share a vector, and
-/// 4 if lanes i and i^8 share one.
+/// (NVIDIA developer forum, topic 77228). On an H200, an access to 8 vectors of 16 bytes takes 2
+/// wavefronts if neighbouring lanes share a vector, and 4 if lanes i and i^8 share one.
 unsigned lanes_per_pass(const MemoryAccess& access);
 
 /// L1 data-stage wavefronts of an access to shared memory.
@@ -68,9 +67,9 @@ struct SharedWavefronts {
 };
 
 unsigned local_words(const MemoryAccess& access);
-/// Address of each lane's `word`-th word of a local memory access, interleaved over lanes: the
-/// words of all lanes at one local address fill a line of 128 bytes, and the words at the next
-/// local address fill the next line (CUDA C++ Programming Guide, "Local memory").
+/// Address of each lane's `word`-th word of a local memory access. The words of all lanes at one
+/// local address fill a line of 128 bytes, and the words at the next local address fill the next
+/// line (CUDA C++ Programming Guide, "Local memory").
 Lanes64 interleaved_addresses(const MemoryAccess& access, unsigned word);
 
 struct GlobalCounts {
@@ -94,20 +93,19 @@ unsigned shared_wavefronts(const MemoryAccess& access);
 
 /// Keeps the counts of an instruction's last access to one memory space, because the next access
 /// often has the same counts. Bank conflicts repeat if the distances between the lanes' addresses
-/// repeat. Sectors repeat if, in addition, lane 0 has the same offset in its line, or if all
-/// distances are whole lines. Tag banks depend on line numbers, so tag-stage wavefronts are kept
-/// for one line of lane 0.
+/// repeat. Sectors repeat if, in addition, lane 0 has the same offset in its line, or all distances
+/// are whole lines. Tag-stage wavefronts depend on line numbers, so they are kept for one line of
+/// lane 0.
 class AccessMemo {
  public:
   SharedWavefronts wavefronts(const MemoryAccess& access);
   GlobalCounts touches(const MemoryAccess& access);
   GlobalTouch touch(const MemoryAccess& access);
-  /// Tag-stage wavefronts of an asynchronous load past L1, whose sectors go directly to shared
-  /// memory. One wavefront serves lines that are copied to the same 512 bytes of shared memory:
-  /// four lines if each line has its own 128 bytes, two lines if two share 128 bytes, and one line
-  /// if four do. Derived on an H200 from copies in 272 patterns: 246 take this number of
-  /// wavefronts, among them all patterns whose rows are contiguous in shared memory or have 128
-  /// bytes each.
+  /// Tag-stage wavefronts of an asynchronous load past L1. One wavefront serves lines that are
+  /// copied to the same 512 bytes of shared memory: four lines if each has its own 128 bytes, two
+  /// lines if two share 128 bytes, and one line if four do. Derived on an H200 from copies in 272
+  /// patterns: 246 take this number of wavefronts, among them all patterns whose rows are
+  /// contiguous in shared memory or have 128 bytes each.
   unsigned tag_wavefronts_past_l1(const MemoryAccess& access);
 
  private:

@@ -28,9 +28,9 @@ LaneMask lanes_in_own(const Warp& warp, const Lanes64& address) {
 }
 
 // Lanes for which an instruction with a predicate operand reports failure; subsequent code then
-// handles their memory space. This code of ptxas shows which spaces the instruction does not
-// support: local memory, the block's own shared memory except for EXCH and CAS, and other blocks'
-// shared memory for sums of fp32 and fp64.
+// handles their memory space. This code of ptxas shows which spaces are not supported: local
+// memory, the block's own shared memory except for EXCH and CAS, and other blocks' shared memory
+// for sums of fp32 and fp64.
 LaneMask unsupported_lanes(const Warp& warp, const Op& op, const Lanes64& address) {
   const auto how = static_cast<Atomic>(op.kind);
   const auto type = static_cast<AtomicType>(op.kind2);

@@ -352,7 +352,7 @@ void Block::watch(const MemoryAccess& access) {
 }
 
 // Accesses of different blocks are not compared with each other. A block may know that other blocks
-// no longer read its shared memory if they have written to it since, or if a phase of its mbarriers
+// no longer read its shared memory if they have since written to it, or if a phase of its mbarriers
 // or of the cluster's barrier has ended.
 void Block::check_remote(const MemoryAccess& access) {
   if (!checks_) return;

@@ -129,9 +129,9 @@ class IdleRounds {
   int count_ = 0;
 };
 
-/// Synchronizes the rounds of a host thread with other threads that execute other ranks in the same
+/// Synchronizes the rounds of a host thread with threads that execute other ranks in the same
 /// memory. After a round in which every warp only loaded an unchanged value, the thread sleeps
-/// until another thread stores. Otherwise, ranks on one core would poll for whole time slices.
+/// until another thread stores, instead of polling for a whole time slice.
 class RankRounds {
  public:
   explicit RankRounds(GlobalMemory& memory) : memory_(memory) {}

@@ -23,10 +23,9 @@ class BlockDraw {
   /// The first draw includes the block numbers in `required`. Equal seeds give equal draws.
   BlockDraw(const Extent& grid, std::uint64_t seed, std::vector<std::int64_t> required = {0});
 
-  /// Returns strata that together contain all blocks not drawn before, and draws from each.
-  /// Required blocks form strata of one block. The last blocks in each dimension, whose tiles may
-  /// be partial, form one region per side, edge and corner. Each region is divided in order into at
-  /// most `intervals` strata.
+  /// Returns strata that together contain all blocks not drawn before. Required blocks form strata
+  /// of one block. The last blocks in each dimension, whose tiles may be partial, form one region
+  /// per side, edge and corner. Each region is divided in order into at most `intervals` strata.
   std::vector<Stratum> draw(std::int64_t intervals);
 
  private:

@@ -43,10 +43,10 @@ void run_bra_any(Warp& warp, const Op& op, LaneMask) {
   warp.divergence.branch(warp.divergence.lanes(), op.value);
 }
 
-// BRA.DIV UR6, target: if the running group lacks lanes of the mask, the group branches to the code
-// that collects them. With the guard @!P0, where P0 marks lanes whose own mask differs from the
-// first lane's mask, the group also branches if such lanes exist. BRA.CONV ~URZ, target: if no lane
-// is missing, the group skips the code that reconverges lanes.
+// BRA.DIV UR6, target: if the running group lacks lanes of the mask, it branches to the code that
+// collects them. With the guard @!P0, where P0 marks lanes whose own mask differs from the first
+// lane's, it also branches if such lanes exist. BRA.CONV ~URZ, target: if no lane is missing, the
+// group skips the code that reconverges lanes.
 void run_bra_div(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch;
   const LaneMask with = read_integer(warp, op.from[0], scratch)[0] & ~warp.divergence.exited();

@@ -279,9 +279,8 @@ GPUEXP_INLINED std::uint32_t byte_of(double x, bool is_e4m3, bool relu) {
   return is_e4m3 ? round_to_e4m3(x) : round_to_e5m2(x);
 }
 
-// Converts two fp32 values to fp8 in the lower half of the result, the first in the upper byte.
-// Values beyond the range become the largest number. The upper half of the result is the lower half
-// of C.
+// Converts two fp32 values to fp8 in the lower half of the result, the first in the upper byte. The
+// upper half of the result is the lower half of C.
 template <bool is_e4m3>
 void run_pack_fp8(Warp& warp, const Op& op, LaneMask lanes) {
   const auto byte = [&](std::uint32_t bits) {

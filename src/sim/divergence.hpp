@@ -16,8 +16,8 @@ struct LaneGroup {
 };
 
 /// Decides which lanes of a warp execute next. Lanes diverge at a branch that only some of them
-/// take, and reconverge where they wait for each other at a convergence barrier (BSSY, BSYNC), as
-/// on compute capability 7.0 and later. While a group of lanes waits, another group executes.
+/// take, and reconverge where they wait for each other at a convergence barrier (BSSY, BSYNC).
+/// While a group of lanes waits, another group executes.
 class Divergence {
  public:
   explicit Divergence(LaneMask lanes) : running_{lanes, 0} {}

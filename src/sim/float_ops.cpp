@@ -249,10 +249,10 @@ void decode_fset(const Decoding& in, Op& op) {
   op.run = run_fset;
 }
 
-// FCHK: whether a division needs the slower code path, which scales its operands. NVIDIA does not
-// publish the hardware's limits. Here, divisions take the path if an operand is not a normal
-// number, or if the quotient or the remainder is near the ends of the range. Otherwise, both paths
-// give the same quotient.
+// FCHK: whether a division needs the slower code path, which scales its operands. Because the
+// hardware's limits are not published, this path is taken if an operand is not a normal number, or
+// if the quotient or the remainder is near the ends of the range. Otherwise, both paths give the
+// same quotient.
 GPUEXP_INLINED bool needs_scaling(float a, float b) {
   constexpr int kFraction = 24;
   const int exponent_a = static_cast<int>(std::bit_cast<std::uint32_t>(a) >> 23 & 0xff);

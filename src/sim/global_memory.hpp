@@ -25,9 +25,8 @@ enum class Contents : std::uint8_t {
   poison,   ///< kernels must write bytes before they read them
 };
 
-/// One mark per byte of a range. Each mark is a byte, so threads may mark and test bytes
-/// concurrently. A page of marks is allocated when its first byte is marked, which saves memory for
-/// large buffers with few accesses.
+/// One mark per byte of a range. Threads may mark and test bytes concurrently. A page of marks is
+/// allocated when its first byte is marked, which saves memory for large buffers with few accesses.
 class ByteMarks {
  public:
   ByteMarks() = default;
@@ -200,10 +199,10 @@ class GlobalMemory {
   /// Declares that no kernel stores to the buffer that starts at `begin`.
   void set_constant(const void* begin);
   /// Defers a loop until its items are needed, by kernels in at() or by the host in make().
-  /// `arguments` are the arguments of the kernel that the loop replaces. The loop reads the buffers
-  /// that its pointer arguments address, except for the buffer that it writes. Returns false if the
-  /// loop must run immediately: it writes outside of every buffer, or kernels may change its
-  /// inputs. `part_items` is the number of items to generate at a time.
+  /// `arguments` are the arguments of the kernel that the loop replaces; their addresses name the
+  /// buffers that the loop reads. `part_items` is the number of items to generate at a time.
+  /// Returns false if the loop must run immediately: it writes outside of every buffer, or kernels
+  /// may change its inputs.
   bool defer_fill(const HostLoop& loop, std::span<const std::byte> arguments = {},
                   std::int64_t part_items = LateFill::kPartItems);
   /// Fills or copies bytes. Defers large fills and large copies from constant buffers.

@@ -169,10 +169,9 @@ void decode_elect(const Decoding& in, Op& op) {
   op.run = run_elect;
 }
 
-// R2UR copies the first lane's value to a register of the warp. If the compiler cannot prove that
-// all lanes have the same value, it generates a loop with one lane's value per iteration. The
-// predicate marks the lanes with other values; with OR, also the lanes marked for earlier
-// registers.
+// R2UR copies the first lane's value to a register of the warp. If lanes may have different values,
+// the compiler generates a loop with one lane's value per iteration. The predicate marks the lanes
+// with other values; with OR, also the lanes marked for earlier registers.
 void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 scratch, result;
   const Lanes32& a = read_raw(warp, op.from[0], scratch);

@@ -1,9 +1,7 @@
-// Order of memory accesses between the lanes of one warp.
-//
-// A warp issues its instructions in order, so lanes that execute together see each other's earlier
-// accesses. Lanes that diverged do not, until they reconverge at an instruction where they wait for
-// each other (BSYNC, WARPSYNC). Machine code does not show a __syncwarp() of the source at a point
-// where the lanes never diverged or where the compiler reconverges them anyway.
+// Order of memory accesses between the lanes of one warp. Lanes that execute together see each
+// other's earlier accesses. Lanes that diverged do not, until they reconverge where they wait for
+// each other (BSYNC, WARPSYNC). Machine code does not show a __syncwarp() where lanes never
+// diverged or where the compiler reconverges them anyway.
 #pragma once
 
 #include <array>

@@ -109,9 +109,9 @@ void for_each_awaited_phase(Warp& warp, const Op& op, LaneMask lanes, const Visi
   });
 }
 
-// mbarrier.test_wait and try_wait: whether the phase with the given parity has ended. The parity is
-// the register's highest bit, as in the state that an arrival returns. If the phase has not ended,
-// hardware suspends a warp that executes try_wait; here the warp's turn ends.
+// mbarrier.test_wait and try_wait: whether the phase with the given parity (the register's highest
+// bit) has ended. If it has not, hardware suspends a warp that executes try_wait; here the warp's
+// turn ends.
 void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask ended = 0;
   for_each_awaited_phase(warp, op, lanes, [&](unsigned lane, std::uint64_t, bool has_ended) {

@@ -181,8 +181,8 @@ GPUEXP_VECTORIZED void run_generic(Warp& warp, const Op& op, LaneMask lanes) {
 
 // Blocks on other host threads may access the same word concurrently, so a load must return either
 // the old or the new word as a whole. In the PTX ISA ("Memory Consistency Model"), a scalar of up
-// to 16 bytes (b128) is one access, and each element of a vector is a separate access. Machine code
-// does not distinguish the two.
+// to 16 bytes (b128) is one access, and each element of a vector is another. Machine code does not
+// distinguish the two.
 constexpr unsigned kSingleBytes = 8;
 constexpr unsigned kWideBytes = 16;
 
@@ -368,8 +368,8 @@ void decode_ldgsts(const Decoding& in, Op& op) {
 
 // LDSM (ldmatrix) loads matrices of 8 × 8 values of 16 bits. Lanes 0 to 7 provide the row addresses
 // of the first matrix, lanes 8 to 15 of the second, and so on. Lane l receives values 2 (l mod 4)
-// and 2 (l mod 4) + 1 of row l / 4; with MT88, of the transposed matrix. STSM [R4], R8 stores in
-// the same layout.
+// and 2 (l mod 4) + 1 of row l / 4; with MT88, of the transposed matrix. STSM stores in the same
+// layout.
 template <Way way>
 GPUEXP_VECTORIZED void run_matrices(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kRows = 8;

@@ -58,8 +58,8 @@ class Simulator {
                                    const std::optional<BlockSampling>& sampling = std::nullopt);
 
   /// Executes steps that fill buffers. Each element must depend only on its index, or on buffers to
-  /// which no kernel stores. If the HostLoop of a kernel has a buffer, the buffer is filled on
-  /// first access, by the loop or by the kernel's blocks.
+  /// which no kernel stores. Buffers of kernels with a HostLoop are filled on first access, by the
+  /// loop or by the kernel's blocks.
   void fill(const Steps& steps);
 
   /// Called between blocks by several host threads. If it returns true, the run throws Stopped.

@@ -8,12 +8,12 @@ namespace gpuexp {
 
 inline constexpr unsigned kTagBanks = 4;
 
-/// L1's tags have four banks; each bank looks up one line per wavefront. A line's bank number has
-/// two bits, and each bit is the parity of a set of bits of the line number. NVIDIA does not
-/// document this hash. It was determined on an H200 from pairs of lines: two lines of one bank take
-/// one more wavefront (l1tex__t_output_wavefronts). The hash predicts the wavefronts of loads,
-/// stores and atomics of any lines within 128 MiB without exception (tests/gpu/tag_bank_test.cpp).
-/// It omits higher bits, which differ only between lines that are farther apart.
+/// L1's tags have four banks; each looks up one line per wavefront. A line's bank number has two
+/// bits, and each bit is the parity of a set of bits of the line number. NVIDIA does not document
+/// this hash. It was determined on an H200 from pairs of lines: two lines of one bank take one more
+/// wavefront (l1tex__t_output_wavefronts). It predicts the wavefronts of loads, stores and atomics
+/// of any lines within 128 MiB without exception (tests/gpu/tag_bank_test.cpp), and omits higher
+/// bits.
 constexpr unsigned tag_bank(std::uint64_t line) {
   constexpr std::uint64_t kFirstBit = 0xF7AB5;
   constexpr std::uint64_t kSecondBit = 0xAD5DA;

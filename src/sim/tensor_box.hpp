@@ -31,15 +31,14 @@ class TensorBox {
   enum class For { reading, writing };
 
   /// `first` is the box's first element, which may be outside of the tensor. Throws Fault if its
-  /// offset in its row is not a multiple of 16 bytes. For writing, throws Fault if a coordinate is
-  /// negative, because an H200 then ends the launch with an illegal instruction.
+  /// offset in its row is not a multiple of 16 bytes and, for writing, if a coordinate is negative
+  /// (illegal instruction on an H200).
   TensorBox(const TensorMap& map, const Place& first, For use);
 
   std::size_t bytes() const;
-  /// Calls row(offset, address, bytes) for the part of each row that is inside the tensor. `offset`
-  /// is the part's offset in the box, `address` its global address. An H200 writes whole groups of
-  /// 16 bytes, so the last group may extend past the row's last element, but not past the row's
-  /// stride.
+  /// Calls row(offset, address, bytes) for the part of each row that is inside the tensor, with its
+  /// offset in the box and its global address. An H200 writes whole groups of 16 bytes: the last
+  /// group may extend past the row's last element, but not past the row's stride.
   void for_rows(const std::function<void(std::size_t, std::uint64_t, std::size_t)>& row) const;
   /// Returns a box in which all elements have the value of elements outside of the tensor.
   std::vector<std::byte> filled() const;

@@ -1,8 +1,6 @@
-// Order of accesses between warps of a block that synchronize at barriers of only some warps.
-//
-// A warp that arrives at a barrier contributes its accesses and the accesses that it knows to
-// precede them. Warps that wait at the barrier learn of all contributed accesses. Warps that only
-// arrive (BAR.ARV) learn nothing.
+// Order of accesses between warps of a block that synchronize at barriers of only some warps. A
+// warp that arrives contributes its accesses and the accesses that it knows to precede them; warps
+// that wait learn of all contributed accesses. Warps that only arrive (BAR.ARV) learn nothing.
 #pragma once
 
 #include <array>

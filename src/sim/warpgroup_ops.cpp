@@ -199,9 +199,9 @@ void note_matrix_loads(Warp& warp, std::uint32_t start, std::uint32_t bytes) {
 }
 
 // Each warp computes its own 16 rows when it executes the instruction, although the hardware
-// computes all 64 rows together. The results are the same: no warp needs another warp's rows, and A
-// and B do not change before all four warps have started the product. No thread may write A or B
-// before it has waited for the product, and run_wait() waits for all four warps.
+// computes all 64 rows together. The results are the same: A and B do not change before all four
+// warps have started the product, because no thread may write them before run_wait(), which waits
+// for all four warps.
 GPUEXP_VECTORIZED void run_wgmma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("wgmma is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;

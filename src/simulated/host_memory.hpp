@@ -5,10 +5,10 @@
 
 namespace gpuexp {
 
-/// Memory that the host commits on first touch. It is aligned to 8 GiB and to a power of two that
-/// is at least its size. L1 selects tag banks by a hash of the line number, and sets by the offset
-/// within 8 GiB. With this alignment, no offset carries into the bits of the start address, so
-/// counts do not depend on the buffer's address.
+/// Memory that the host commits on first touch, aligned to 8 GiB and to a power of two that is at
+/// least its size. L1 selects tag banks by a hash of the line number, and sets by the offset within
+/// 8 GiB. The alignment makes counts independent of the buffer's address, because no offset carries
+/// into the bits of the start address.
 class HostMemory {
  public:
   /// Throws std::bad_alloc.

@@ -14,9 +14,9 @@ class PtxCompiler {
   /// Compiles for one compute capability (80 for 8.0). `binary` is the file that contains the PTX.
   PtxCompiler(std::string binary, ToolkitTools tools, int compute_capability);
 
-  /// Returns the kernel, given its row for another architecture. The first request for a kernel
-  /// compiles its whole module. Valid while this object exists. Throws std::runtime_error if a tool
-  /// is missing or fails, or if the binary has no PTX that this GPU runs.
+  /// Returns the kernel, given its row for another architecture; compiles its whole module on the
+  /// first request. Valid while this object exists. Throws std::runtime_error if a tool is missing
+  /// or fails, or if the binary has no PTX that this GPU runs.
   const KernelResource& code_of(const KernelResource& known);
 
  private:

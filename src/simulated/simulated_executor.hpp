@@ -41,9 +41,9 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const KernelResources& kernels,
                                                   const SimulatedOptions& options);
 
-/// refusal() returns why the CPU cannot execute a launch; empty if it can. Reasons include a
-/// library call, missing code, a kernel that launches kernels, an unknown instruction, and too many
-/// operations in blocks that depend on each other's results.
+/// refusal() returns why the CPU cannot execute a launch, such as a library call, missing code, a
+/// kernel that launches kernels, an unknown instruction, or too many operations in blocks that
+/// depend on each other's results. Empty if it can.
 class SimulationLimits {
  public:
   SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,

@@ -63,9 +63,9 @@ struct SkippedIterations {
   bool are_last = false;  ///< whether some warp did not return to its position
 };
 
-/// Executes each warp until it returns to its position, after at least `least` of its instructions.
-/// Each instruction adds `alone` cycles to ResidentWarp::alone. Warps stop before they execute an
-/// instruction that is not in `places`, and before a lane exits. Throws sim::Fault.
+/// Executes each warp until it returns to its position, after at least `least` instructions, each
+/// of which adds `alone` cycles to ResidentWarp::alone. Warps stop before an instruction that is
+/// not in `places`, and before a lane exits. Throws sim::Fault.
 SkippedIterations execute_iterations(const std::vector<std::unique_ptr<ResidentCluster>>& clusters,
                                      const Schedule& schedule, const std::vector<bool>& places,
                                      std::uint64_t least, double alone);

@@ -73,10 +73,9 @@ class ShareDraw {
 inline constexpr std::array<ShareDraw::Step, ShareDraw::kMaxSkipped + 1> ShareDraw::kSteps =
     ShareDraw::steps();
 
-/// Latency shares of lines in L2. Lines in one slice have equal latency. An H200 stores lines 0, 1,
-/// 4 and 5 of each aligned KiB in one slice of L2, and the other four lines in another slice. The
-/// distances of the two slices from the SM are unrelated
-/// (docs/studies/shared_memory/latency_of_neighbours.csv).
+/// Latency shares of lines in L2; lines in one slice have equal latency. An H200 stores lines 0, 1,
+/// 4 and 5 of each aligned KiB in one slice of L2, and the other four in another slice, whose
+/// distance from the SM is unrelated (docs/studies/shared_memory/latency_of_neighbours.csv).
 class SliceShares {
  public:
   /// The share of the sector's line; `drawn` if none of the last 32 slices is the line's slice.

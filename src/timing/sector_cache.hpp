@@ -118,9 +118,8 @@ class SectorCache {
   }
 
   // Hashes the line number, so that rows whose pitch is a power of two do not share sets. Ignores
-  // bits above 8 GiB, because buffers start at different multiples of 8 GiB in each run
-  // (simulated/host_memory). Adds the number of the 2 MiB region, so that regions do not share
-  // sets.
+  // bits above 8 GiB, because buffer addresses differ between runs (simulated/host_memory). Adds
+  // the number of the 2 MiB region, so that regions do not share sets.
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
     constexpr std::uint64_t kLinesOf8GiB = 1 << 26;

@@ -281,9 +281,8 @@ void SmRun::end_window() {
   steady_.restart(progress());
 }
 
-// Skips loop iterations until a warp is in its last iteration. Each skipped iteration counts as
-// long as the iterations of the last two windows. Scoreboards stay set: a warp at the same position
-// waits for the same results.
+// Skips loop iterations until a warp is in its last. Each counts as long as the iterations of the
+// last two windows. Scoreboards stay set: a warp at the same position waits for the same results.
 void SmRun::fast_forward(std::size_t warps) {
   const auto set_listeners = [&](sim::AccessListener* listener) {
     for (const auto& cluster : resident_) {

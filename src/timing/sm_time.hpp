@@ -62,8 +62,8 @@ struct SmTime : SmSums {
 };
 
 /// Times the blocks of one SM. `schedule` must be the schedule of the launch's program, without a
-/// refusal. For many blocks, executes only the waves that are needed to measure a wave's time.
-/// Times only some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and
+/// refusal. For many blocks, executes only the waves that are needed to measure a wave's time;
+/// times only some iterations of long loops (timing/fast_forward.hpp). Throws sim::Fault, and
 /// sim::Stopped if `stop` returns true.
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmParameters& parameters, const BlocksOfSm& blocks,
