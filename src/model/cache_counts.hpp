@@ -28,7 +28,6 @@ struct CacheCounts {
 /// Member for the metric (family/counters.hpp); null if caches do not determine the metric.
 double CacheCounts::*cache_metric(std::string_view metric);
 
-/// Whether caches determine the metric or add to it, for example repeated wavefronts.
 bool has_cache_part(std::string_view metric);
 
 /// Sets the metrics that caches determine, and adds to the metrics that caches add to. `kernels`

@@ -363,7 +363,7 @@ class KernelRun {
   double clock_hz_;
   ReadsBySms reads_by_sms_;
   std::int64_t blocks_;
-  std::int64_t cluster_;  ///< blocks per cluster
+  std::int64_t cluster_;
   std::int64_t places_;
   double active_sms_;
   SmParameters parameters_;

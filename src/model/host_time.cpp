@@ -56,7 +56,7 @@ class HostSchedule {
  private:
   struct State {
     double arrives_us = kNever;
-    double ready_us = kNever;  ///< when the step's stream allows it to start
+    double ready_us = kNever;
     double end_us = kNever;
   };
   struct Worker {
@@ -236,8 +236,8 @@ class HostSchedule {
   double one_way_us_;
   double change_us_;
   std::vector<State> states_;
-  std::size_t next_ = 0;  ///< first step that the host has not enqueued
-  double host_us_ = 0;    ///< when the host can make its next call
+  std::size_t next_ = 0;
+  double host_us_ = 0;  ///< when the host can make its next call
   double last_end_us_ = 0;
   std::array<Worker, kGpuUnits.size()> workers_;
   std::vector<StepTime> calls_;

@@ -84,7 +84,7 @@ class L2Replay {
   struct Sums {
     double requested = 0;
     double sampled = 0;
-    DramBytes bytes;  ///< bytes of sampled granules
+    DramBytes bytes;
     DramBytes of_all() const;
   };
 

@@ -26,7 +26,7 @@ struct ResidentKernel {
 
 struct KernelFootprint {
   std::shared_ptr<const GridFootprint> grid;
-  std::int64_t resident = 1;  ///< number of resident blocks on all SMs
+  std::int64_t resident = 1;
   std::int64_t l1_bytes = 0;  ///< L1 capacity per resident block
   std::int64_t sms = 1;
 };

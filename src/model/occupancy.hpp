@@ -30,8 +30,8 @@ std::optional<Occupancy> occupancy(const Shape& shape, const DeviceSpec& device,
 
 struct Waves {
   std::int64_t blocks = 0;
-  std::int64_t wave_size = 0;      ///< SM count × resident blocks per SM
-  double waves = 0;                ///< blocks / wave size
+  std::int64_t wave_size = 0;  ///< SM count × resident blocks per SM
+  double waves = 0;
   double tail_efficiency_pct = 0;  ///< blocks / (whole waves × wave size), in percent
 };
 

@@ -38,7 +38,6 @@ bool is_copy(const Phase& phase) {
   return phase.by == LinkUse::copy_engine;
 }
 
-/// Times of a phase by itself, in µs.
 struct IsolatedCost {
   double waits_us = 0;  ///< before and between transfers and operations
   std::array<double, kResources> busy_us = {};
@@ -173,7 +172,7 @@ class PhaseSchedule {
     double begin_us = kNotYet;  ///< when the phases that the phase waits for have ended
     double work_start_us = kNotYet;
     double end_us = kNotYet;
-    double left = 1;  ///< share of the phase's work
+    double left = 1;
   };
 
   std::optional<std::size_t> before(std::size_t place) const {

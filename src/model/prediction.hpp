@@ -27,17 +27,17 @@ struct Limit {
 
 struct Prediction {
   Work work;
-  Limit limit;           ///< from the datasheet
+  Limit limit;
   Limit measured_limit;  ///< from measured ceilings; empty if there are none
   /// Predicted time of a launch; empty if the prediction did not execute its machine code.
   std::optional<double> time_us;
-  std::string time_from;           ///< "code" or "phases" (family/phase.hpp); empty without a time
-  std::string why_no_time;         ///< empty if there is a time or none was requested
-  std::string bound_by;            ///< the resource with the longest time; empty without a time
-  std::vector<Term> terms;         ///< all resources that the launch uses, longest first
-  std::vector<StepTime> timeline;  ///< CodeTime::timeline
+  std::string time_from;    ///< "code" or "phases" (family/phase.hpp); empty without a time
+  std::string why_no_time;  ///< empty if there is a time or none was requested
+  std::string bound_by;     ///< the resource with the longest time; empty without a time
+  std::vector<Term> terms;  ///< all resources that the launch uses, longest first
+  std::vector<StepTime> timeline;
   std::optional<Occupancy> occupancy;  ///< for the launch with the largest grid
-  std::optional<Waves> waves;          ///< for the same launch
+  std::optional<Waves> waves;
   /// Shape of that launch. `shape`, `occupancy`, `waves` and `kernel_launches` are empty for vendor
   /// libraries and for kernels that launch kernels.
   std::optional<Shape> shape;

@@ -1,4 +1,3 @@
-// SM pipe that executes an instruction.
 #pragma once
 
 #include <algorithm>

@@ -27,8 +27,6 @@ void erase_all(std::string& text, const std::string& part) {
 
 }  // namespace
 
-// Input: "void gpuexp::family::kernel<gpuexp::family::Type,
-// (gpuexp::Mode)1>(gpuexp::family::Problem)".
 std::string kernel_name(const std::string& lowered_name) {
   std::string text = demangled(lowered_name);
   erase_all(text, "(anonymous namespace)::");

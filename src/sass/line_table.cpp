@@ -108,7 +108,7 @@ class LineTable {
   }
 
   void read_row(std::string_view line) {
-    if (line.starts_with("Extended opcode 1:")) {  // end of a sequence
+    if (line.starts_with("Extended opcode 1:")) {
       sequences_.push_back(std::move(rows_));
       rows_.clear();
       row_ = {};

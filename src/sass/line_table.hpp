@@ -12,7 +12,7 @@ namespace gpuexp {
 
 /// Source line of the instructions from `address` to the next row's address.
 struct LineRow {
-  std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
+  std::uint32_t address = 0;
   std::string file;
   std::uint32_t line = 0;
   /// Line of the kernel at which the code was inlined; `from_file` is empty if it was not inlined.

@@ -30,7 +30,6 @@ struct Instruction {
   friend auto operator<=>(const Instruction&, const Instruction&) = default;
 };
 
-/// Text such as "@P LDG.E.64" or "HFMA2.MMA (constant)".
 std::string to_string(const Instruction& instruction);
 
 using InstructionCounts = std::map<Instruction, int>;

@@ -1,4 +1,3 @@
-// Work and pipe of a tensor core instruction.
 #pragma once
 
 #include <optional>

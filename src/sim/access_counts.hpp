@@ -60,10 +60,9 @@ inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
 /// wavefronts if neighbouring lanes share a vector, and 4 if lanes i and i^8 share one.
 unsigned lanes_per_pass(const MemoryAccess& access);
 
-/// L1 data-stage wavefronts of an access to shared memory.
 struct SharedWavefronts {
   unsigned all = 0;
-  unsigned conflicts = 0;  ///< beyond the minimum for the bytes accessed
+  unsigned conflicts = 0;
 };
 
 unsigned local_words(const MemoryAccess& access);
@@ -83,7 +82,7 @@ struct GlobalCounts {
 struct GlobalTouch {
   std::array<std::uint64_t, kLanes + 1> sectors;  ///< sector numbers, ascending, no duplicates
   std::size_t count = 0;
-  unsigned tag_wavefronts = 0;  ///< wavefronts as in GlobalCounts
+  unsigned tag_wavefronts = 0;
   unsigned bank_wavefronts = 0;
   unsigned missed_wavefronts = 0;
 };
@@ -113,7 +112,7 @@ class AccessMemo {
   void remember(const MemoryAccess& access);
   void remember_touch(const MemoryAccess& access);
 
-  unsigned width_ = 0;  ///< 0: no access yet
+  unsigned width_ = 0;
   LaneMask lanes_ = 0;
   std::uint64_t begin_ = 0;        ///< lane 0's address
   Lanes64 offsets_;                ///< each lane's address minus lane 0's

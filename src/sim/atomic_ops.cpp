@@ -22,7 +22,6 @@ GPUEXP_INLINED LaneMask lanes_in_window(const Lanes64& address, std::uint64_t wi
   return lanes_where([&](unsigned l) { return (address[l] & kWindowMask) == window; });
 }
 
-// Lanes whose generic address is in the block's own shared memory.
 LaneMask lanes_in_own(const Warp& warp, const Lanes64& address) {
   return lanes_in_window(address, kSharedWindow) & lanes_with_rank(address, warp.block.member.rank);
 }

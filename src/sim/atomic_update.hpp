@@ -34,7 +34,7 @@ enum class AtomicType : std::uint8_t {
   f64,
   f16x2,
   bf16x2,
-  f16,  ///< a single value, in bulk reductions
+  f16,
   bf16
 };
 

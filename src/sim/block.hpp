@@ -34,7 +34,6 @@ struct PlacedTensorMap {
   const TensorMap* map = nullptr;
 };
 
-/// State that the blocks of a launch share.
 struct LaunchState {
   const Program* program = nullptr;
   std::vector<Op> ops;  ///< ops with this launch's constants as immediates; empty: use Program::ops
@@ -74,8 +73,8 @@ class Cluster;
 
 /// An arrival of a thread or of bytes at an mbarrier.
 struct MbarrierArrival {
-  const Block* block = nullptr;  ///< block whose shared memory holds the mbarrier
-  std::uint64_t offset = 0;      ///< offset of the mbarrier in bytes
+  const Block* block = nullptr;
+  std::uint64_t offset = 0;  ///< offset of the mbarrier in bytes
   bool ends_phase = false;
 };
 
@@ -96,7 +95,7 @@ struct Executed {
 };
 
 struct Membership {
-  Cluster* cluster = nullptr;  ///< null: no cluster
+  Cluster* cluster = nullptr;
   const std::vector<std::unique_ptr<Block>>* blocks = nullptr;
   unsigned rank = 0;
 };
@@ -140,7 +139,7 @@ class RankRounds {
 
  private:
   GlobalMemory& memory_;
-  std::uint32_t seen_ = 0;  ///< signal count before the round
+  std::uint32_t seen_ = 0;
   int polls_ = 0;  ///< number of coming rounds in which the thread yields instead of sleeping
 };
 
@@ -161,7 +160,6 @@ class Block {
   bool release_barriers();
   /// Throws Fault: threads wait at a barrier for threads that never arrive.
   [[noreturn]] void report_barrier() const;
-  /// Number of mbarrier phases that have ended in this block.
   std::uint64_t phases_ended() const { return phases_ended_; }
 
   /// Executes the next instruction of a running warp, for callers that schedule warps. Throws
@@ -227,18 +225,17 @@ class Block {
   Extent place;  ///< coordinates in the grid
   const Membership member;
   std::vector<std::byte> shared;
-  std::vector<OpCount> counts;  ///< by index in the program
+  std::vector<OpCount> counts;
   MemoryCounts memory;
-  std::unique_ptr<Observed> observed;  ///< null if LaunchState::observation is null
+  std::unique_ptr<Observed> observed;
 
  private:
   struct Barrier {
-    unsigned threads = 0;  ///< number of threads expected; 0: all
+    unsigned threads = 0;
     unsigned arrived = 0;
     BarrierVotes votes;
   };
 
-  /// A read of this block's shared memory by a thread of another block.
   struct RemoteRead {
     Extent block;
     Extent thread;
@@ -265,16 +262,14 @@ class Block {
   /// By index in the program, for global and for other memory; null: no access yet.
   std::array<std::vector<std::unique_ptr<AccessMemo>>, 2> memos_;
   Warp* running_ = nullptr;
-  std::unique_ptr<MemoryChecks> checks_;  ///< null: no checks
+  std::unique_ptr<MemoryChecks> checks_;
   AccessListener* listener_ = nullptr;
   /// Last read by another block; empty if this block may know that the read is complete.
   std::optional<RemoteRead> remote_read_;
   bool watches_ = false;  ///< whether note() calls watch(); costs one branch per access
 };
 
-/// The upper half of a generic address in shared memory.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{0x07000000} << 32;
-/// The upper half of a generic address in local memory.
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{0x06000000} << 32;
 
 }  // namespace gpuexp::sim

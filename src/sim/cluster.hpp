@@ -11,7 +11,6 @@ namespace gpuexp::sim {
 
 class Cluster {
  public:
-  /// `place`: coordinates of the cluster in the grid of clusters.
   Cluster(const LaunchState& launch, const Extent& place);
 
   /// Executes all threads of all blocks until they exit, in rounds of one turn per warp, block by
@@ -29,7 +28,6 @@ class Cluster {
   bool release_barriers();
   /// Throws Fault: threads wait at a barrier for threads that never arrive.
   [[noreturn]] void report_barrier() const;
-  /// Number of times that the cluster's barrier has completed.
   std::uint32_t barriers_ended() const { return barriers_ended_; }
   /// Number of phases of mbarriers and of the cluster's barrier that have ended.
   std::uint64_t phases_ended() const;

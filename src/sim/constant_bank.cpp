@@ -25,7 +25,6 @@ struct Layout {
   /// 8 bytes that accesses to global memory use as a descriptor. The simulator ignores them.
   std::size_t global_descriptor;
   std::size_t parameters;
-  // Compute capability 9.0 and later.
   struct Clusters {
     std::size_t any;  ///< whether the launch has clusters
     std::size_t size;

@@ -325,7 +325,6 @@ void decode_b2r(const Decoding& in, Op& op) {
 
 // ---- others
 
-// NANOSLEEP lets other warps run.
 void run_sleep(Warp& warp, const Op&, LaneMask) {
   warp.wait();
 }

@@ -251,7 +251,7 @@ void decode_conversion(const Decoding& in, Op& op) {
 
 // ---- packed values
 
-constexpr std::uint8_t kRelu = 4;  ///< in Op::kind: negative values become 0
+constexpr std::uint8_t kRelu = 4;
 
 GPUEXP_INLINED std::uint32_t packed(double x, Type type, Rounding rounding, bool relu) {
   if (relu && x <= 0) x = 0;  // -0 as well

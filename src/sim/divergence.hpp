@@ -12,7 +12,7 @@ namespace gpuexp::sim {
 
 struct LaneGroup {
   LaneMask lanes = 0;
-  std::uint32_t next = 0;  ///< index of their next instruction in the program
+  std::uint32_t next = 0;
 };
 
 /// Decides which lanes of a warp execute next. Lanes diverge at a branch that only some of them
@@ -69,7 +69,6 @@ class Divergence {
     participants_[barrier][lane] = lanes;
   }
 
-  /// Runs another group, if one is ready.
   void yield();
 
   bool is_running() const { return running_.lanes != 0; }

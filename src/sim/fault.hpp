@@ -18,9 +18,9 @@ enum class FaultKind : std::uint8_t {
   unwritten,      ///< read of memory that was never written
   race,        ///< unordered accesses to a byte of shared memory by two threads; one or both write
   async_copy,  ///< use of data that cp.async copies, before the thread has waited for the copy
-  barrier,     ///< threads wait for threads that never arrive
-  endless,     ///< a warp exceeds the instruction limit
-  other,       ///< a trap, or behaviour that the simulator cannot execute
+  barrier,
+  endless,  ///< a warp exceeds the instruction limit
+  other,    ///< a trap, or behaviour that the simulator cannot execute
 };
 
 std::string_view to_string(FaultKind kind);
@@ -49,7 +49,6 @@ class Fault : public std::runtime_error {
         std::optional<std::uint64_t> address_of = std::nullopt,
         std::optional<unsigned> lane_of = std::nullopt);
 
-  /// The location and the description, as one sentence.
   const char* what() const noexcept override { return sentence_.c_str(); }
 
   void set_place(const Extent& block_of, const std::optional<Extent>& thread_of,
@@ -59,11 +58,11 @@ class Fault : public std::runtime_error {
   FaultKind kind;
   std::string words;
   std::optional<std::uint64_t> address;  ///< in shared memory: offset in the block's shared memory
-  std::optional<unsigned> lane;          ///< in the warp
+  std::optional<unsigned> lane;
   std::string kernel;
-  std::string place;             ///< source line, "kernels/matmul.cu:120"; empty: unknown
-  std::optional<Extent> block;   ///< in the grid
-  std::optional<Extent> thread;  ///< in the block
+  std::string place;  ///< source line, "kernels/matmul.cu:120"; empty: unknown
+  std::optional<Extent> block;
+  std::optional<Extent> thread;
 
  private:
   void compose();

@@ -164,7 +164,6 @@ GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, result);
 }
 
-// FMNMX3: FMNMX of the first two operands, then of the result and the third operand.
 GPUEXP_VECTORIZED void run_fmnmx3(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const Lanes32& a = read_float_bits(warp, op.from[0], sa);

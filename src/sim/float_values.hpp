@@ -58,7 +58,7 @@ GPUEXP_INLINED float flushed(float x) {
 
 GPUEXP_INLINED std::uint32_t finished(float x, std::uint8_t kind) {
   if (kind & kFtz) x = flushed(x);
-  if (kind & kSaturate) x = x > 0 ? std::min(x, 1.0f) : 0.0f;  // NaN becomes 0
+  if (kind & kSaturate) x = x > 0 ? std::min(x, 1.0f) : 0.0f;
   return std::isnan(x) ? kNan32 : std::bit_cast<std::uint32_t>(x);
 }
 

@@ -123,11 +123,9 @@ class GlobalBuffer {
     for (const auto& fill : late_fills_)
       fill->leave(range);
   }
-  /// Cancels fills that would read a range that is about to be overwritten.
   void cancel_readers(const AddressRange& range) {
     std::erase_if(late_fills_, [&](const auto& fill) { return fill->reads_from(range); });
   }
-  /// Completes fills that read a range that is about to be overwritten.
   void make_readers(const AddressRange& range) const {
     for (const auto& fill : late_fills_) {
       if (fill->reads_from(range)) fill->make_all(1);
@@ -166,7 +164,7 @@ class GlobalBuffer {
   std::uint64_t origin_;  ///< address of the first mark: a multiple of 16
   std::string name_;
   std::optional<ByteMarks> written_;  ///< none: all bytes are written
-  std::optional<ByteMarks> stores_;   ///< none: stores are not recorded
+  std::optional<ByteMarks> stores_;
   std::vector<std::unique_ptr<LateFill>> late_fills_;
   bool is_constant_ = false;
   Flag stored_;

@@ -123,7 +123,6 @@ class Uncertainty {
       return spread;
     });
   }
-  /// Number of pairs that determine the standard error in the region with most blocks.
   int pairs() const {
     return std::max_element(regions_.begin(), regions_.end(),
                             [](const Region& a, const Region& b) { return a.blocks < b.blocks; })

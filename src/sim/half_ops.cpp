@@ -151,7 +151,6 @@ GPUEXP_VECTORIZED void run_hmul2(Warp& warp, const Op& op, LaneMask lanes) {
   run_pairs<product>(warp, op, lanes);
 }
 
-// HADD2.F32: sum of two halves, as fp32.
 GPUEXP_VECTORIZED void run_hadd2_f32(Warp& warp, const Op& op, LaneMask lanes) {
   Pair a, b;
   read_halves(warp, op.from[0], op.kind, a);

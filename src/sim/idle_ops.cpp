@@ -100,8 +100,8 @@ struct Flow {
   Places reads;                ///< except the guard and `carried`
   Places carried;              ///< stored values; registers of a matrix product's operands
   Places guard;
-  Places writes;              ///< all registers that it may write
-  Places sets;                ///< registers that it overwrites completely
+  Places writes;  ///< all registers that it may write
+  Places sets;
   std::size_t condition = 0;  ///< index of its guard in Needed::under
   std::vector<std::uint32_t> next;
 };
@@ -134,7 +134,7 @@ void add(Places& places, const OperandForm& operand, unsigned count) {
       // The coordinates of a tensor copy are in the registers after the addresses.
       return add(places, kFirstUniform, operand.uniform_index, std::max(2u, count),
                  kZeroUniformRegister);
-    case Kind::name: return add_all_predicates(places);  // PR
+    case Kind::name: return add_all_predicates(places);
     default: return;
   }
 }

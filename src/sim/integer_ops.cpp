@@ -171,14 +171,12 @@ GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) { return a + b; });
 }
 
-// VIADD.16x2 adds the 16-bit halves separately.
 GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) {
     return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000));
   });
 }
 
-// VIADD.U8x4 R0, R1, -R2 adds four bytes separately.
 GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
   write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
     std::uint32_t sum = 0;
@@ -436,7 +434,6 @@ void decode_lop3(const Decoding& in, Op& op) {
   op.run = run_lop3;
 }
 
-/// Reads a predicate, or the sign bits of a register.
 GPUEXP_INLINED LaneMask read_signs(const Warp& warp, const Source& source) {
   if (source.kind != Kind::reg && source.kind != Kind::uniform) return read_predicate(warp, source);
   Lanes32 scratch;

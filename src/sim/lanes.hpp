@@ -33,7 +33,6 @@ GPUEXP_INLINED LaneMask lanes_where(const Holds& holds) {
   return lanes;
 }
 
-/// One value per lane.
 template <class T>
 struct alignas(64) Lanes {
   std::array<T, kLanes> of;

@@ -67,8 +67,8 @@ class LateFill {
   AddressRange range_;
   std::vector<AddressRange> reads_;
   std::size_t parts_;
-  std::vector<std::atomic<std::uint64_t>> made_;  ///< one bit per part
-  std::unique_ptr<std::mutex[]> locks_;           ///< shared by the parts, round-robin
+  std::vector<std::atomic<std::uint64_t>> made_;
+  std::unique_ptr<std::mutex[]> locks_;  ///< shared by the parts, round-robin
 };
 
 }  // namespace gpuexp::sim

@@ -1,4 +1,3 @@
-// Local memory of the lanes of a warp.
 #pragma once
 
 #include <array>

@@ -5,7 +5,6 @@
 
 namespace gpuexp::sim {
 
-/// A matrix descriptor (PTX ISA, "Matrix Descriptor Format").
 struct MatrixDescriptor {
   std::uint32_t start = 0;           ///< address in shared memory
   std::uint32_t leading_stride = 0;  ///< bytes

@@ -1,4 +1,3 @@
-// An mbarrier: 64 bits in shared memory.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ struct Mbarrier {
   std::uint32_t arrivals = 0;  ///< number expected in every phase
   std::uint32_t pending = 0;   ///< number that the current phase still expects
   std::int32_t bytes = 0;      ///< announced minus completed bytes; can be negative for a while
-  bool parity = false;         ///< parity of the current phase
+  bool parity = false;
 
   static Mbarrier from_bits(std::uint64_t bits);
   std::uint64_t bits() const;

@@ -51,7 +51,7 @@ struct MemoryAccess {
   Space space;
   Access kind;
   unsigned width;  ///< bytes per lane
-  LaneMask lanes;  ///< lanes that access memory
+  LaneMask lanes;
   /// Offset in the block's shared memory or the lane's local memory; for shared memory of another
   /// block, includes the block's rank.
   const Lanes64& address;

@@ -55,7 +55,7 @@ class MemoryChecks {
   Extent block_;
   std::size_t shared_bytes_;
   SharedShadow shadow_;
-  std::vector<LaneOrder> orders_;  ///< by warp
+  std::vector<LaneOrder> orders_;
 };
 
 /// Throws Fault if the next instruction of a warp uses an undefined register. Call it before the

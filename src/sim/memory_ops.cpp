@@ -308,7 +308,6 @@ GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned wid
   }
 }
 
-// Flags of LDGSTS, in Op::kind.
 constexpr std::uint8_t kFillsWithZero = 1;
 constexpr std::uint8_t kPassesL1 = 2;
 

@@ -25,16 +25,13 @@ struct PlaceCounts {
   /// Minimum and maximum of the first lane's address, over accesses to global or local memory.
   std::uint64_t lowest = ~std::uint64_t{0};
   std::uint64_t highest = 0;
-  /// One bit per space and kind of access, see bit_of().
   std::uint64_t seen = 0;
 
   static std::uint64_t bit_of(Space space, Access kind) {
     return std::uint64_t{1} << (16 * static_cast<unsigned>(space) + static_cast<unsigned>(kind));
   }
   bool has(Space space, Access kind) const { return seen & bit_of(space, kind); }
-  /// Adds the counts of `more`, multiplied by `times`.
   void add(const PlaceCounts& more, std::uint64_t times);
-  /// Halves the counts and rounds up.
   void halve();
 };
 

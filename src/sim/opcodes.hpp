@@ -11,12 +11,10 @@ namespace gpuexp::sim {
 std::span<const OpcodeDecoder> integer_opcodes();
 /// Bits and bytes of integers: bit counts, bit fields, dot products of bytes.
 std::span<const OpcodeDecoder> bit_opcodes();
-/// Selections, integer comparisons and moves.
 std::span<const OpcodeDecoder> select_opcodes();
 /// 64-bit integers; compute capability 12.0 has instructions for them. An instruction with a 64-bit
 /// modifier tries these decoders first, because 32-bit instructions have the same mnemonics.
 std::span<const OpcodeDecoder> wide_opcodes();
-/// fp32 and fp64 arithmetic.
 std::span<const OpcodeDecoder> float_opcodes();
 /// Arithmetic on pairs of fp16 or bf16.
 std::span<const OpcodeDecoder> half_opcodes();

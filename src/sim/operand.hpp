@@ -48,8 +48,8 @@ struct OperandForm {
 struct Operand : OperandForm {
   std::uint8_t descriptor = kZeroUniformRegister;  ///< UR4 in desc[UR4][…]
   bool has_base = false;                           ///< memory or constant with a base register
-  std::int64_t value = 0;                          ///< an integer, or the offset of an address
-  double number = 0;                               ///< a real
+  std::int64_t value = 0;
+  double number = 0;
   std::string_view text;
 };
 

@@ -81,8 +81,8 @@ struct Program {
   std::vector<Op> ops;
   std::vector<ListedInstruction> listed;  ///< in the order of `ops`; refers to the listing
   ConstantBanks constants;                ///< all banks except bank 0, which is part of a launch
-  std::vector<OpClass> classes;           ///< by index in the program
-  bool has_constant_operands = false;     ///< in instructions other than LDC and ULDC
+  std::vector<OpClass> classes;
+  bool has_constant_operands = false;  ///< in instructions other than LDC and ULDC
   bool reaches_shared = false;
   bool has_global_atomics = false;
   bool has_counted_barriers = false;
@@ -92,7 +92,6 @@ struct Program {
 /// the line is unknown.
 std::string source_line(const Program& program, std::uint32_t place, std::string_view before = "");
 
-/// True for LDC and ULDC, which load constants during execution.
 bool loads_constants(std::string_view opcode);
 
 /// Returns the program's ops with constant operands replaced by immediates, because constants do

@@ -354,7 +354,6 @@ std::optional<SharedShadow::Record> SharedShadow::find_unordered(const Accessor&
                                                                  WarpMask of) const {
   for (unsigned warp = 0; warp < past.size(); ++warp) {
     if (!(of >> warp & 1) || past[warp].time.empty()) continue;
-    // Lanes that execute together see each other's accesses.
     if (warp == who.warp && who.is_whole) continue;
     if (past[warp].time[cell] > known(who.warp, warp)) return past[warp].record[cell];
   }

@@ -43,7 +43,7 @@ struct Accessor {
   LaneMask running = 0;
   bool is_whole = true;
   const LaneOrder* order = nullptr;
-  std::uint32_t place = 0;  ///< position of the instruction in the program
+  std::uint32_t place = 0;
 };
 
 struct PastAccess {
@@ -53,7 +53,7 @@ struct PastAccess {
 
 struct Conflict {
   enum class Kind : std::uint8_t {
-    unwritten,        ///< reads unwritten bytes
+    unwritten,
     is_copied,        ///< accesses bytes that cp.async is still copying
     after_write,      ///< races with an earlier write
     after_read,       ///< a write that races with an earlier read
@@ -157,9 +157,8 @@ class SharedShadow {
   void touch(std::size_t first, std::size_t end);
 
   BlockTime clock_ = 2;
-  BlockTime barrier_ = 1;  ///< accesses before it precede all later ones
-  unsigned shift_;         ///< cell number = address >> shift_
-  /// Per cell:
+  BlockTime barrier_ = 1;           ///< accesses before it precede all later ones
+  unsigned shift_;                  ///< cell number = address >> shift_
   std::vector<BlockTime> written_;  ///< 0: never
   std::vector<Record> writer_;
   std::vector<std::uint32_t> readers_;  ///< mask of warps that have read the cell since the barrier
@@ -168,10 +167,10 @@ class SharedShadow {
   std::vector<PartialRead> partial_reads_;
   std::size_t touched_begin_;
   std::size_t touched_end_ = 0;
-  std::vector<CopyState> copies_;  ///< by warp
+  std::vector<CopyState> copies_;
   WarpOrder warp_order_;
-  std::vector<WarpPast> atomics_;  ///< by warp
-  std::vector<WarpPast> reads_;    ///< by warp; empty if all barriers are for the whole block
+  std::vector<WarpPast> atomics_;
+  std::vector<WarpPast> reads_;  ///< by warp; empty if all barriers are for the whole block
 };
 
 }  // namespace gpuexp::sim

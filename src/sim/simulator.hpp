@@ -26,7 +26,6 @@ class Simulator {
   /// `compute_capability` selects the machine code to execute: 90 for 9.0.
   Simulator(const KernelResources& kernels, int compute_capability);
 
-  /// Sets the checks of later launches. By default, all checks are enabled.
   void set_checks(const Checks& checks) { checks_ = checks; }
 
   /// Sets the records that later launches keep in addition to sums; by default, none.
@@ -68,7 +67,6 @@ class Simulator {
   /// Called for kernels that lack machine code for the compute capability. If empty, such kernels
   /// are refused.
   FindCode find_code;
-  /// Whether to run a kernel's HostLoop, if it has one, instead of the kernel.
   bool uses_host_loops = false;
 
  private:

@@ -31,7 +31,6 @@ inline constexpr int kFp8SumPlaces = 13;
 /// Exponent of zero, too small to affect the alignment.
 inline constexpr std::int32_t kNoExponent = -(1 << 20);
 
-/// Exponent of an element, for the alignment of its products.
 template <SmallFloat format>
 GPUEXP_INLINED std::int32_t tensor_exponent(std::uint32_t bits) {
   constexpr std::uint32_t kExponents = (1u << format.exponent_bits) - 1;

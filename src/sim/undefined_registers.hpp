@@ -16,7 +16,7 @@ class UndefinedRegisters {
   struct Origin {
     Space space = Space::shared;
     Lanes64 address;
-    std::uint32_t place = 0;  ///< index in the program
+    std::uint32_t place = 0;
     unsigned width = 0;
   };
 

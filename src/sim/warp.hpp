@@ -52,19 +52,19 @@ struct Warp {
   Block& block;
   unsigned index;
   Divergence divergence;
-  bool waits = false;           ///< whether its turn ended with wait()
-  bool ends_turn = false;       ///< whether it may poll memory that other ranks write
-  PolledLoad last_polled_load;  ///< last load of memory that other ranks may write
-  bool polls = false;           ///< whether its turn ended with a repeated load of unchanged values
-  bool signals = false;         ///< whether it stored values that other ranks may wait for
+  bool waits = false;      ///< whether its turn ended with wait()
+  bool ends_turn = false;  ///< whether it may poll memory that other ranks write
+  PolledLoad last_polled_load;
+  bool polls = false;    ///< whether its turn ended with a repeated load of unchanged values
+  bool signals = false;  ///< whether it stored values that other ranks may wait for
   std::uint64_t steps = 0;
-  std::uint32_t product_groups = 0;  ///< number of committed wgmma groups
+  std::uint32_t product_groups = 0;
   BarrierVotes votes;
   std::uint32_t cluster_arrivals = 0;  ///< number of arrivals at the cluster's barrier
   /// Whether it has arrived at the cluster's barrier and not yet waited.
   bool awaits_cluster = false;
-  std::uint8_t vote_kind = 0;                     ///< kind of its vote at the block's barrier
-  std::unique_ptr<LocalMemory> local;             ///< null: unused
+  std::uint8_t vote_kind = 0;  ///< kind of its vote at the block's barrier
+  std::unique_ptr<LocalMemory> local;
   std::unique_ptr<UndefinedRegisters> undefined;  ///< null: none, the common case
   /// Only the kernel's registers are cleared; RZ stays 0.
   alignas(64) std::array<Lanes32, 256> registers;

@@ -184,7 +184,7 @@ GPUEXP_INLINED std::uint32_t integer_sum(double exact, Sum type) {
   constexpr double kMinInt32 = -2147483648.0;
   constexpr double kMaxInt32 = 2147483647.0;
   if (type == Sum::s32_saturated) exact = std::clamp(exact, kMinInt32, kMaxInt32);
-  return static_cast<std::uint32_t>(static_cast<std::int64_t>(exact));  // modulo 2^32
+  return static_cast<std::uint32_t>(static_cast<std::int64_t>(exact));
 }
 
 GPUEXP_INLINED std::uint32_t float_sum(double exact, bool is_fp8, Sum type) {

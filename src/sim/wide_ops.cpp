@@ -122,7 +122,6 @@ void decode_isetp64(const Decoding& in, Op& op) {
   op.run = run_isetp64;
 }
 
-// Minimum if the predicate is true, else maximum.
 GPUEXP_VECTORIZED void run_minmax64(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 a, b, result;
   read_wide(warp, op.from[0], a);

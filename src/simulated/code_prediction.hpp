@@ -13,7 +13,7 @@ struct LaunchToTime {
   Steps steps;
   std::vector<ResidentKernel> kernels;
   std::vector<HostedStep> hosted;  ///< all steps, for variants timed on the host's clock
-  bool as_graph = false;           ///< whether the steps are enqueued as one graph
+  bool as_graph = false;
   LaunchFootprint footprint;
   std::string refusal;  ///< why the time cannot be predicted; empty if it can
 };

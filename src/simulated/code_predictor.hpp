@@ -15,7 +15,7 @@
 namespace gpuexp {
 
 struct CodePredictorOptions {
-  unsigned threads = 1;  ///< at least 1
+  unsigned threads = 1;
   /// Folder of stored predictions; empty: predictions are not stored.
   std::filesystem::path kept_in;
   /// Build id of the program, which identifies the kernels' code and the model. Empty: predictions

@@ -297,7 +297,7 @@ Comparison HostProblem::comparison_of(const Rank& rank, std::size_t output) cons
 
 void HostProblem::poison_gaps(Rank& rank, std::size_t output) {
   if (rank.buffers[output].bytes() == 0) return;
-  std::size_t written = 0;  // end of the last written range
+  std::size_t written = 0;
   const auto poison_to = [&](std::size_t first) {
     std::memset(rank.buffers[output].data<std::byte>() + written, kPoison, first - written);
   };

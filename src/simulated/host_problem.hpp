@@ -29,7 +29,6 @@ class HostProblem {
 
   const Family& family() const { return family_; }
   const void* problem() const { return problem_.get(); }
-  /// Contents of the buffer with this index, on rank 0.
   std::span<const std::byte> buffer(std::size_t index) const;
 
   /// Residence of the buffer that contains the address; Residence::device if no buffer contains it.
@@ -104,7 +103,7 @@ class HostProblem {
   std::vector<Rank> ranks_;
   std::optional<HostMemory> report_;  ///< a WaitReport, for problems that span GPUs
   std::optional<sim::BlockSampling> sampling_;
-  bool was_sampled_ = false;  ///< whether the last launch executed only some blocks
+  bool was_sampled_ = false;
 };
 
 }  // namespace gpuexp

@@ -17,7 +17,7 @@ struct CodePrediction {
   std::vector<Term> terms;
   std::string why_not;                   ///< why no time is predicted; empty if one is
   std::vector<CacheCounts> caches = {};  ///< by kernel of the launch; empty without a time
-  std::vector<StepTime> timeline = {};   ///< CodeTime::timeline
+  std::vector<StepTime> timeline = {};
   /// Whether another attempt would give the same result. False if a tool failed or memory ran out;
   /// such predictions are not stored.
   bool is_settled = true;
@@ -31,7 +31,6 @@ class PredictionStore {
 
   /// Returns the prediction for `key`, a text of everything that the prediction depends on.
   std::optional<CodePrediction> find(const std::string& key) const;
-  /// Stores the prediction if it is settled.
   void keep(const std::string& key, const CodePrediction& prediction) const;
 
  private:

@@ -165,7 +165,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   std::optional<HostProblem> problem_;
   Values values_;
   std::uint64_t seed_ = 0;
-  std::map<Launch, std::vector<CountedKernel>> counted_;  ///< counts of all launches so far
+  std::map<Launch, std::vector<CountedKernel>> counted_;
 };
 
 }  // namespace

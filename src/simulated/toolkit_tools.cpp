@@ -87,7 +87,6 @@ std::string ToolkitTools::identity() const {
       const auto changed = fs::last_write_time(path, error).time_since_epoch().count();
       tool = fmt::format("{} {} {}", path, fs::file_size(path, error), changed);
     } catch (const ToolError&) {
-      // `tool` remains "none".
     }
     text += fmt::format("; {} {}", name, tool);
   }

@@ -48,7 +48,6 @@ class ToolkitTools {
   std::vector<std::string> folders_;
 };
 
-/// Contents of the file; empty if it cannot be read.
 std::string text_of_file(const std::string& path);
 
 }  // namespace gpuexp

@@ -12,12 +12,12 @@ struct RunningInstruction {
   ResidentWarp* warp = nullptr;
   const TimedOp* op = nullptr;
   double now = 0;
-  bool has_requested = false;  ///< whether the instruction accessed memory
-  Served served{};             ///< completion of the memory accesses
-  CopyTime copied{};           ///< completion of the bulk copies
+  bool has_requested = false;
+  Served served{};    ///< completion of the memory accesses
+  CopyTime copied{};  ///< completion of the bulk copies
   double copied_bytes = 0;
-  bool has_ended_phase = false;  ///< whether the instruction completed an mbarrier phase
-  double holds_until = 0;        ///< earliest issue of the warp's next instruction
+  bool has_ended_phase = false;
+  double holds_until = 0;  ///< earliest issue of the warp's next instruction
   WarpState holds_in = WarpState::wait;
 };
 

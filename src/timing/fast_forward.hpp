@@ -14,7 +14,6 @@
 
 namespace gpuexp {
 
-/// State of an SM at the end of a window.
 struct SmProgress {
   std::uint64_t instructions = 0;
   std::uint64_t blocks = 0;  ///< number of block starts plus number of block ends

@@ -16,7 +16,6 @@ namespace {
 constexpr std::uint64_t kSector = 32;
 
 using Addresses = std::map<std::uint32_t, PlaceAddresses>;
-/// Shifts in bytes, by instruction and block.
 using Shifts = std::map<std::uint32_t, std::vector<std::int64_t>>;
 
 bool have_equal_shifts(const GridPart& a, const GridPart& b) {

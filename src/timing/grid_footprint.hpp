@@ -27,7 +27,6 @@ struct GridPart {
   bool is_scattered = false;  ///< addresses depend on data and may be anywhere in the buffer
 };
 
-/// Sorts ranges, and joins ranges that overlap or touch.
 void join(std::vector<ByteRange>& ranges);
 
 /// Footprint of a launch. In a launch with clusters, "block" means a cluster here.

@@ -38,7 +38,6 @@ inline constexpr LatencySpread kDramSpread{
 /// Uniformly distributed pseudorandom numbers from 0 to 1. Equal seeds give equal sequences.
 class ShareDraw {
  public:
-  /// Maximum `count` of peek() and pass().
   static constexpr std::size_t kMaxSkipped = 64;
 
   explicit ShareDraw(std::uint64_t first = 1) : state_(first) {}

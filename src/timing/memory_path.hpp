@@ -178,7 +178,6 @@ class MemoryPath {
   void reserve_data_stage(double when, double end, double wavefronts);
   void drop_l1() { l1_.drop_all(); }
   void fill_l1_with_others() { l1_.fill_with_others(); }
-  /// Call after the last request.
   void finish() { catch_up(SectorCache::kAbsent); }
 
   /// Adds the number of cycles in which each unit was busy.
@@ -203,7 +202,7 @@ class MemoryPath {
     bool passes_l1 = false;
     /// Atomic operation: if the sector comes from DRAM, it is also written back there.
     bool changes = false;
-    bool copies = false;  ///< copies to shared memory
+    bool copies = false;
   };
   double fetch(double when, std::uint64_t sector, double share, bool changes = false);
   double fetch_local(double when, double share);
@@ -234,7 +233,7 @@ class MemoryPath {
   SliceShares slices_;
   std::priority_queue<Later> later_;
   Server engine_;  ///< copy engine, both directions
-  Server link_;    ///< link to other SMs of the cluster
+  Server link_;
   Server tags_;
   Server data_;
   Server l2_read_;

@@ -17,7 +17,6 @@ class PhaseTimes {
   void add(const sim::MbarrierArrival& arrival, const Release& there);
   /// End of the mbarrier's last completed phase; 0 if no phase has ended.
   Release ended_at(const sim::Block& block, std::uint64_t offset) const;
-  /// Call when the block has exited.
   void forget(const sim::Block& block);
 
  private:

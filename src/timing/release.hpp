@@ -1,4 +1,3 @@
-// Time at which a waiting warp can continue.
 #pragma once
 
 namespace gpuexp {

@@ -78,7 +78,7 @@ struct ResidentWarp {
   std::size_t place = 0;                   ///< slot on the SM, unique among resident warps
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the warp is not in a complete warpgroup
   double free_from = 0;                    ///< end of its last instruction's stall
-  IssueCandidates* turns = nullptr;        ///< candidates of its scheduler
+  IssueCandidates* turns = nullptr;
   std::size_t candidate_index = 0;
   double waits_from = 0;  ///< the cycle after its last instruction
   double resumed_at = 0;  ///< when its last awaited result or barrier was complete
@@ -125,7 +125,7 @@ struct Scheduler {
   double free_at = 0;
   ResidentWarp* last = nullptr;  ///< warp that issued last, which the scheduler prefers
   Choice choice;
-  bool is_changed = true;  ///< whether a warp has changed since `choice` was made
+  bool is_changed = true;
   std::array<double, kIssuedTo> pipe_free{};
   ShortQueue<double> queue;  ///< times at which the entries of the memory units' queue are freed
   /// The last cycles in which the scheduler issued nothing because ready warps waited for their
@@ -181,7 +181,7 @@ struct ResidentBlock {
   Sm* sm = nullptr;
   ResidentCluster* cluster = nullptr;
   std::vector<std::unique_ptr<ResidentWarp>> warps;
-  std::vector<WarpgroupProducts> products;  ///< by warpgroup
+  std::vector<WarpgroupProducts> products;
   /// Whether the block has requested data from L2 since its last barrier.
   bool has_requested = false;
 };
@@ -194,9 +194,9 @@ struct ResidentCluster {
   std::uint64_t number = 0;  ///< number among the executed clusters, from 1
   std::uint64_t instructions = 0;
   double start = 0;
-  std::size_t left = 0;  ///< number of warps that have not exited
+  std::size_t left = 0;
   std::uint32_t barriers_ended = 0;
-  double barrier_at = 0;  ///< when its last barrier released the warps
+  double barrier_at = 0;
 };
 
 }  // namespace gpuexp

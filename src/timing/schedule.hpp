@@ -57,15 +57,15 @@ struct TimedOp {
   double pipe_clocks = 0;
   /// Cycles until the scoreboard is released; unused if memory determines the time.
   double latency = 0;
-  double operand_clocks = 0;     ///< additional cycles to read the operands
+  double operand_clocks = 0;
   bool passes_l1 = false;        ///< L1 does not keep the data that the instruction reads
   bool copies = false;           ///< cp.async
   bool may_end_barrier = false;  ///< may complete a barrier without waiting at it
   bool exits = false;            ///< EXIT
   bool suspends = false;         ///< try_wait: the warp sleeps until the phase has ended
   bool commits = false;          ///< the product is the last of its group
-  bool is_tensor = false;        ///< copies a box of a tensor map
-  bool awaits_copies = false;    ///< arrives when the warp's cp.async copies have completed
+  bool is_tensor = false;
+  bool awaits_copies = false;  ///< arrives when the warp's cp.async copies have completed
   Moves moves = Moves::to_shared;
   bool a_in_registers = false;
   double operand_wavefronts = 0;  ///< shared memory wavefronts that read the operands

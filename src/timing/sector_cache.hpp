@@ -30,7 +30,6 @@ class SectorCache {
   }
 
   static constexpr std::uint64_t kSectors = 4;
-  /// Arrival times of its sectors.
   using Line = std::array<double, kSectors>;
   /// Arrival of an absent sector, which the caller requests.
   static constexpr double kAbsent = std::numeric_limits<double>::infinity();

@@ -23,7 +23,6 @@ enum class SmPart : std::uint8_t {
 };
 inline constexpr std::size_t kSmParts = 11;
 
-/// Returns one of resource_names() (device/resource_names.hpp).
 constexpr std::string_view name_of(SmPart part) {
   constexpr std::array<std::string_view, kSmParts> kNames{
       "issue", "fma", "alu", "fp64", "xu", "tensor", "l1", "shared", "l2", "dram", "latency"};

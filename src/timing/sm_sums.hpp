@@ -9,7 +9,7 @@
 namespace gpuexp {
 
 struct SmSums {
-  std::vector<WarpClocks> places;      ///< by index of the warp's next instruction
+  std::vector<WarpClocks> places;
   std::vector<SectorLookups> lookups;  ///< L1 lookups of executed blocks, by instruction
   double l2_reads = 0;                 ///< sectors that executed blocks requested from L2
   double l2_writes = 0;                ///< sectors that executed blocks wrote to L2

@@ -32,7 +32,7 @@ struct BlocksOfSm {
   std::uint64_t draws = 1;  ///< seed for latencies, which differ between SMs
   /// Order of the blocks, a permutation of 0 to count - 1; empty: ascending.
   std::vector<std::int64_t> order = {};
-  bool times_all = false;  ///< whether to time all iterations of long loops
+  bool times_all = false;
   /// Whether to stop if the executed blocks differ too much to represent the other blocks.
   bool stops_if_uneven = false;
 
@@ -46,7 +46,7 @@ struct BlocksOfSm {
 struct SmTime : SmSums {
   double clocks = 0;  ///< from the first block's start to the last block's end
   std::vector<double> starts;
-  std::uint64_t instructions = 0;  ///< warp instructions
+  std::uint64_t instructions = 0;
   std::uint64_t untimed = 0;  ///< number of warp instructions in iterations that were not timed
   /// Minimum and maximum number of instructions of an executed block or cluster.
   std::uint64_t min_instructions = ~std::uint64_t{0};

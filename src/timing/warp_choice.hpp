@@ -1,4 +1,3 @@
-// Choice of the warp whose instruction a scheduler issues next.
 #pragma once
 
 #include "timing/resident.hpp"

@@ -10,7 +10,7 @@ namespace gpuexp {
 
 /// Stall reasons are the metrics smsp__average_warps_issue_stalled_<name>.
 enum class WarpState : std::uint8_t {
-  selected,            ///< issues an instruction
+  selected,
   not_selected,        ///< could issue, but its scheduler chose another warp
   wait,                ///< waits for the fixed latency of the previous instruction
   long_scoreboard,     ///< waits for a result from L1, L2 or device memory

@@ -17,7 +17,7 @@ namespace gpuexp {
 
 struct MatrixPipe {
   Server multiply;
-  Server operands;  ///< shared memory reads of operands
+  Server operands;
 };
 
 class WarpgroupProducts {
