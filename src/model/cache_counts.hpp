@@ -30,8 +30,8 @@ double CacheCounts::*cache_metric(std::string_view metric);
 
 bool has_cache_part(std::string_view metric);
 
-/// Sets the metrics that caches determine, and adds to the metrics that caches add to. `kernels`
-/// must have one entry per kernel of `counts`; otherwise nothing changes.
+/// Sets the metrics that caches determine, and adds what caches contribute to other metrics. Does
+/// nothing unless `kernels` has one entry per kernel of `counts`.
 void add_cache_counts(LaunchCounts& counts, const std::vector<CacheCounts>& kernels);
 
 }  // namespace gpuexp

@@ -180,7 +180,7 @@ class KernelRun {
     return order;
   }
 
-  // A free slot gets the next block, so slots are busy until the end, with blocks of the mean time.
+  // A free slot gets the next block, so slots are busy with blocks of the mean time until the end.
   // Blocks that end at the same time wait for the distributor.
   double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) const {
     const auto count = static_cast<double>(blocks.count);

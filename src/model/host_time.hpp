@@ -31,7 +31,7 @@ struct HostTime {
 };
 
 /// Time until the host knows that the last step has ended. With `as_graph`, one call enqueues all
-/// steps. A kernel after another kernel in its stream takes `further_us` longer.
+/// steps. A kernel that follows a kernel in its stream takes `further_us` longer.
 HostTime host_time(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
                    const Ceilings& ceilings);
 

@@ -127,8 +127,8 @@ void L2Replay::for_granules(const ByteRange& range, const SampledPages& sampled,
   }
 }
 
-// Share of the granule that L2 must fetch: 0 at short reuse distances, 1 at long distances. In
-// between, the share depends on cache sets and on copies of lines in both halves of the chip.
+// Share of the granule that L2 must fetch: 0 at short and 1 at long reuse distances. In between, it
+// depends on cache sets and on copies of lines in both halves of the chip.
 double L2Replay::missing_share(Granule& granule) {
   if (granule.epoch == kNever || granule.epoch < oldest_) return 1;
   if (granule.epoch + 1 == in_epoch_.size()) return 0;

@@ -80,7 +80,7 @@ class L2Replay {
     std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kFirstBits);
   };
 
-  /// Sums over reads, or over writes, since the last take().
+  /// Sums over reads, or over writes, since the last take(), in granules.
   struct Sums {
     double requested = 0;
     double sampled = 0;
@@ -88,8 +88,8 @@ class L2Replay {
     DramBytes of_all() const;
   };
 
-  /// Sampled pages of a range. A bit per page is faster to look up than a hash, and each request
-  /// looks up pages. For a range larger than a GPU's memory, hashes are computed instead.
+  /// Sampled pages of a range, one bit per page, because looking up a bit is faster than a hash.
+  /// For a range larger than a GPU's memory, hashes are computed.
   class SampledPages {
    public:
     SampledPages(const ByteRange& range, std::uint64_t sampling_period);

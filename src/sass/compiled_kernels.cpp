@@ -38,8 +38,8 @@ int number_after(std::string_view line, std::string_view key) {
   throw std::runtime_error(fmt::format("cuobjdump printed no number after {} in: {}", key, line));
 }
 
-// Since Hopper, the size of a kernel's shared memory section includes the 1 KiB that the system
-// reserves per block. ptxas -v, the occupancy documentation and the kernel table exclude it.
+// Since Hopper, a kernel's shared memory section includes the 1 KiB that the system reserves per
+// block; ptxas -v, the occupancy documentation and the kernel table exclude it.
 int without_reserved_bytes(int shared_bytes, const std::string& architecture) {
   constexpr int kReservedSince = 90;
   constexpr int kReservedBytes = 1024;

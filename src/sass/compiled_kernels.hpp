@@ -34,7 +34,7 @@ struct CompiledKernel {
 };
 
 /// Parses the kernels, in the order of the tools' output. Source files below `source_root` get
-/// names relative to it. Throws std::runtime_error for unexpected output of a tool.
+/// names relative to it. Throws std::runtime_error for unexpected output.
 std::vector<CompiledKernel> read_kernels(const ObjectDump& object, const std::string& source_root);
 
 }  // namespace gpuexp

@@ -45,7 +45,7 @@ class CodeText {
 };
 
 /// One kernel on one architecture: its instructions, and the resources that determine occupancy. A
-/// kernel has one row per architecture for which the program contains machine code, not PTX.
+/// kernel has one row per architecture for which the program contains machine code.
 struct KernelResource {
   /// Address of the kernel's host stub, which is the pointer that cudaLaunchKernel takes.
   const void* host_function = nullptr;

@@ -43,9 +43,9 @@ struct Row {
   std::uint32_t inlined_at = 0;
 };
 
-/// Line table of one architecture. The relocation of a sequence's first address names the kernel of
-/// the sequence and gives the address's position in the section. Relocations may be in reverse
-/// order, as for compute capability 8.0.
+/// Line table of one architecture. The relocation of a sequence's first address names the
+/// sequence's kernel and gives the address's position in the section. Relocations may be in reverse
+/// order.
 class LineTable {
  public:
   void read_statement(std::string_view line) {

@@ -127,8 +127,8 @@ class AccessMemo {
   unsigned tag_wavefronts_ = 0;     ///< valid if lane 0's line is tag_line_; 0: unknown
   unsigned missed_wavefronts_ = 0;  ///< valid if lane 0's line is tag_line_
   std::uint64_t tag_line_ = 0;
-  // Last copy past L1: its lanes, the offset of lane 0's source in its line, and the offset of lane
-  // 0's destination in a group of 512 bytes.
+  // Last copy past L1: its lanes, lane 0's source offset in its line, and lane 0's destination
+  // offset in a group of 512 bytes.
   struct CopyPlace {
     LaneMask lanes = 0;
     std::uint64_t in_line = 0;

@@ -149,8 +149,8 @@ void RankRounds::begin() {
 }
 
 void RankRounds::end(const Round& round) {
-  // Weak stores, copies by the host, and ranks whose kernels never end do not signal. An endless
-  // kernel is reported after Checks::max_instructions, so most of its rounds must not sleep.
+  // Weak stores, copies by the host, and ranks whose kernels never end do not signal. Most rounds
+  // of an endless kernel must not sleep, so that Checks::max_instructions ends it in time.
   constexpr int kPolls = 1024;
   if (!memory_.is_shared()) return;
   if (round.any_signals) memory_.signal().raise();

@@ -53,7 +53,7 @@ struct LaunchState {
   /// Whether mma.sync sums in fp32: faster, and accurate enough for branches and addresses.
   bool is_approximate = false;
   /// Whether warps execute without waiting for other warps: mbarrier phases count as ended,
-  /// arrivals have no effect, and addresses in any block of the cluster resolve to this block.
+  /// arrivals have no effect, and all addresses in the cluster resolve to this block.
   bool is_alone = false;
 
   const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
@@ -116,8 +116,8 @@ struct Round {
 };
 
 /// Counts consecutive rounds in which all warps only wait and no mbarrier phase ends. Beyond a
-/// limit, the warps count as deadlocked. The limit is high because a kernel may poll and count its
-/// polls.
+/// limit, which is high because a kernel may poll and count its polls, the warps count as
+/// deadlocked.
 class IdleRounds {
  public:
   /// `phases`: the number of phases that have ended so far. Throws Fault beyond the limit.

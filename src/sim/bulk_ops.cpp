@@ -20,7 +20,7 @@ std::size_t bytes_of(std::uint32_t size) {
 }
 
 // The copy is complete, and its bytes have arrived at the mbarrier, before the next instruction.
-// This is also possible on hardware: a program that relies on missing bytes has a race.
+// Hardware may do the same, so a program that relies on missing bytes has a race.
 void run_bulk_copy(Warp& warp, const Op& op, LaneMask) {
   const unsigned to = op.from[0].uniform_index;
   const unsigned from = op.from[1].uniform_index;

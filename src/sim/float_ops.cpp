@@ -332,9 +332,8 @@ GPUEXP_VECTORIZED void run_dmul(Warp& warp, const Op& op, LaneMask lanes) {
 
 constexpr std::uint8_t kIsMin = 1;
 
-// DSETP.MAX and MIN: the first predicate is true if the result is the first operand, also if only
-// the second operand is NaN. The second predicate is true if both are NaN; subsequent code then
-// produces a NaN.
+// DSETP.MAX and MIN: the first predicate is true if the result is the first operand. The second
+// predicate is true if both are NaN; subsequent code then produces a NaN.
 void run_dsetp_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes<double> a, b;
   read_doubles(warp, op.from[0], a);

@@ -7,9 +7,9 @@
 
 namespace gpuexp::sim {
 
-// Compiled with the assumption that the rounding mode never changes (src/CMakeLists.txt), because
-// GCC 12 otherwise does not vectorize std::fma. The compiler folds no constants here, so the FMA
-// instruction still rounds in the host's current mode.
+// Compiled as if the rounding mode never changed (src/CMakeLists.txt), because GCC 12 otherwise
+// does not vectorize std::fma. No constants are folded here, so results still have the host's
+// current rounding.
 GPUEXP_VECTORIZED void fuse(const Lanes32& a, const Lanes32& b, const Lanes32& c, Lanes32& result) {
   GPUEXP_LANE_BY_LANE
   for (unsigned l = 0; l < kLanes; ++l)

@@ -26,7 +26,7 @@ enum class Contents : std::uint8_t {
 };
 
 /// One mark per byte of a range. Threads may mark and test bytes concurrently. A page of marks is
-/// allocated when its first byte is marked, which saves memory for large buffers with few accesses.
+/// allocated when its first byte is marked, to save memory.
 class ByteMarks {
  public:
   ByteMarks() = default;
@@ -86,9 +86,8 @@ class GlobalBuffer {
   void mark(std::uint64_t address, std::size_t bytes);
   /// Marks a range of any size and alignment as written.
   void mark_range(std::uint64_t address, std::size_t bytes);
-  /// Copies the marks of `bytes` bytes at `at` in `from`, which were copied to `address` in this
-  /// buffer. If all bytes of this buffer are written, it keeps no marks, because other threads may
-  /// rely on that.
+  /// Copies the marks of the range at `at` in `from` to the range at `address` in this buffer. A
+  /// buffer whose bytes are all written stays so, because other threads may rely on that.
   void copy_marks_concurrently(std::uint64_t address, const GlobalBuffer& from, std::uint64_t at,
                                std::size_t bytes);
   /// Mark a range of any size as written or unwritten. Call these while no kernel runs.
@@ -191,7 +190,7 @@ class GlobalMemory {
   StoreSignal& signal() { return *signal_; }
 
   /// Sets whether overwriting a range cancels the fills that read the range, instead of completing
-  /// them. Set it for kernels that neither read the filled data nor depend on it.
+  /// them. Kernels must then neither read the filled data nor depend on it.
   void set_cancels_overwritten(bool leaves) { leaves_overwritten_ = leaves; }
 
   /// Declares that no kernel stores to the buffer that starts at `begin`.

@@ -173,9 +173,8 @@ std::int64_t GridRun::cluster_of(std::int64_t block) const {
   return number_in(clusters_, {at.x / size.x, at.y / size.y, at.z / size.z});
 }
 
-// Clusters are independent, and threads start them in order. When a block faults, all earlier
-// clusters have started, so the fault of the first faulty block is reported for any number of
-// threads.
+// Threads start the clusters in order. When a block faults, all earlier clusters have started, so
+// the fault of the first faulty block is reported for any number of threads.
 void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::int64_t)>& number,
                       const std::function<void(std::int64_t, Cluster&)>& done) {
   std::atomic<std::int64_t> next{0};

@@ -1,5 +1,5 @@
-// Generates the contents of a buffer when they are first accessed. If a few simulated blocks read a
-// small part of a large input, only that part is generated.
+// Generates the contents of a buffer when they are first accessed, so that simulated blocks that
+// read a small part of a large input cause only that part to be generated.
 #pragma once
 
 #include <algorithm>

@@ -17,7 +17,7 @@ bool is_write(Access kind) {
 }
 
 // Maximum number of registers that an instruction writes. Too large a number can miss a fault; too
-// small a number could report a fault that does not exist.
+// small a number could report a false fault.
 unsigned registers_written(std::string_view opcode) {
   const auto has = [&](std::string_view part) {
     return opcode.find(part) != std::string_view::npos;

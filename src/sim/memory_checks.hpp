@@ -1,5 +1,5 @@
-// Checks the accesses of a block: they must be aligned, inside buffers and of written memory,
-// without races in shared memory. They must not use bytes that cp.async is still copying.
+// Checks the accesses of a block: they must be aligned, inside buffers, of written memory and
+// without races in shared memory, and must not use bytes that cp.async is still copying.
 #pragma once
 
 #include <cstddef>

@@ -94,9 +94,8 @@ std::string source_line(const Program& program, std::uint32_t place, std::string
 
 bool loads_constants(std::string_view opcode);
 
-/// Returns the program's ops with constant operands replaced by immediates, because constants do
-/// not change during a launch. `bank` is the launch's bank 0. Throws std::runtime_error if a
-/// constant is outside of its bank.
+/// Returns the program's ops with constant operands replaced by immediates. `bank` is the launch's
+/// bank 0. Throws std::runtime_error if a constant is outside of its bank.
 std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank);
 
 /// How an instruction reads its immediates: as 32-bit integers, fp32 or fp64.

@@ -16,8 +16,8 @@ namespace gpuexp::sim {
 
 inline constexpr std::size_t kMaxDimensions = 5;
 
-/// Why the simulator refuses the map; empty if it is accepted. It refuses maps that the driver
-/// would refuse, and maps whose layout of boxes in shared memory is not documented.
+/// Why the simulator refuses the map: the driver would refuse it, or the layout of its boxes in
+/// shared memory is not documented. Empty if the map is accepted.
 std::string tensor_map_refusal(const TensorMap& map);
 
 /// Swizzled address or offset in shared memory. Swizzling permutes groups of 16 bytes.

@@ -28,9 +28,8 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
                             const DeviceSpec& device, const KernelResources& resources,
                             KnownKernels* known = nullptr);
 
-/// Collects only the first launch of `kernel` with this grid on any rank, to predict its time in
-/// isolation. Returns a refusal if no rank launches it or if it cannot be executed. Throws
-/// sim::Stopped.
+/// Like launch_to_time(), for only the first launch of `kernel` with this grid on any rank. Returns
+/// a refusal if no rank launches it.
 LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const void* kernel,
                             const Extent& grid, sim::Simulator& simulator, const DeviceSpec& device,
                             const KernelResources& resources);

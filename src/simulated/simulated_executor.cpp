@@ -19,8 +19,7 @@ namespace gpuexp {
 namespace {
 
 /// Maximum work of a launch for which all blocks are executed, a few seconds on one core: the
-/// number of operations plus kPerElement per 4-byte element moved, because each such element takes
-/// several instructions.
+/// number of operations plus kPerElement instructions per 4-byte element moved.
 constexpr double kMaxWork = 2.5e9;
 constexpr double kPerElement = 60;
 

@@ -32,9 +32,8 @@ class SteadyState {
   /// Number of instructions at which the current window ends.
   std::uint64_t window_end() const { return end_; }
 
-  /// Ends the window. Returns true if the last two windows executed the same instructions at rates
-  /// that differ by at most 1 %, for two iterations of `warps` warps, and no block started or
-  /// ended.
+  /// Ends the window. Returns whether the last two windows executed the same instructions at rates
+  /// that differ by at most 1 %, for two iterations of `warps` warps, without block starts or ends.
   bool end_window(SmProgress now, std::size_t warps);
 
   /// Progress at the start and at the end of the last two windows.

@@ -273,8 +273,8 @@ class GridProbe {
     return holds(shifts) ? shifts : Shifts{};
   }
 
-  // Writes the block number in a mixed radix; each digit shifts addresses by a constant step. A
-  // digit's range ends where its step no longer applies. Empty if a block does not execute the
+  // Writes the block number in a mixed radix; each digit shifts addresses by a constant step, and
+  // its range ends where the step no longer applies. Empty if a block does not execute the
   // instruction.
   std::vector<std::int64_t> shifts_by_digits(std::uint32_t place) {
     const std::int64_t count = grid_.count();

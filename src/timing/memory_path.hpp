@@ -1,5 +1,5 @@
 // Time of one SM's loads and stores in L1's tags, in the data stage that L1 shares with shared
-// memory, and in the SM's share of L2 and device memory.
+// memory, and in L2 and device memory.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// End times of mbarrier phases. The simulator ends a phase at the instruction that requests the
-// phase's last bytes; here the phase ends when the memory path has served these bytes.
+// End times of mbarrier phases. The simulator ends a phase when the phase's last bytes are
+// requested; here the phase ends when the memory path has served them.
 #pragma once
 
 #include <cstdint>

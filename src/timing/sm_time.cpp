@@ -124,8 +124,8 @@ SmTime SmRun::run() {
   return std::move(time_);
 }
 
-// Executes at least three waves: the first fills queues and caches, the next two show a wave's
-// time. Short waves need more waves until queues are full. For long waves, two are sufficient.
+// Executes three waves or more: the first fills queues and caches, the next two show a wave's time.
+// Short waves need more, until queues are full; for long waves, two are sufficient.
 bool SmRun::has_enough() const {
   constexpr std::uint64_t kLongInstructions = 2'000'000;
   const std::int64_t min_waves =
@@ -447,7 +447,7 @@ void SmRun::invalidate_choices(ResidentCluster& cluster) {
 }
 
 // Called if all warps sleep. After a time limit, the hardware resumes a warp that waits for a
-// phase. If resumed warps only test phases again, no phase will end.
+// phase. If resumed warps only wait again, no phase will end.
 void SmRun::time_out() {
   constexpr int kMaxTimeouts = 1 << 12;
   // Not documented; affects only kernels whose warps all sleep.

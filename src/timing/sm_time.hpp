@@ -1,6 +1,5 @@
 // Executes and times the blocks of one SM, or of the SMs of a cluster. In each cycle, each
-// scheduler issues an instruction whose dependencies (timing/control.hpp) are satisfied. The memory
-// path determines when loads return.
+// scheduler issues an instruction whose dependencies (timing/control.hpp) are satisfied.
 #pragma once
 
 #include <cstdint>
