@@ -10,8 +10,8 @@
 
 namespace gpuexp {
 
-/// Instructions that readers of machine code look for. An instruction can be in several classes or
-/// in none. NVIDIA's CUDA Binary Utilities, "Instruction Set Reference", lists the opcodes.
+/// An instruction can be in several classes or in none. NVIDIA's CUDA Binary Utilities,
+/// "Instruction Set Reference", lists the opcodes.
 struct InstructionClass {
   /// Detail that distinguishes members of a class; it is part of the name of their counts.
   enum class Detail {

@@ -14,8 +14,8 @@ namespace gpuexp::sim {
 
 enum class FaultKind : std::uint8_t {
   out_of_bounds,  ///< access outside of every buffer, or outside of the block's shared memory
-  misaligned,     ///< address that is not a multiple of the access width
-  unwritten,      ///< read of memory that was never written
+  misaligned,
+  unwritten,
   race,        ///< unordered accesses to a byte of shared memory by two threads; one or both write
   async_copy,  ///< use of data that cp.async copies, before the thread has waited for the copy
   barrier,

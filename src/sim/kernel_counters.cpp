@@ -12,7 +12,7 @@ struct InstructionSums {
   std::uint64_t lanes = 0;
   std::uint64_t predicated_lanes = 0;
   std::uint64_t branches = 0;
-  std::uint64_t lsu_without_access = 0;  ///< LSU instructions without a memory access
+  std::uint64_t lsu_without_access = 0;
   std::uint64_t copy_commits = 0;
   std::array<std::uint64_t, kIssuePipes> of_pipe{};
 

@@ -1,4 +1,3 @@
-// mbarrier phases that warps wait for.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ std::span<const OpcodeDecoder> float_opcodes();
 /// Arithmetic on pairs of fp16 or bf16.
 std::span<const OpcodeDecoder> half_opcodes();
 std::span<const OpcodeDecoder> conversion_opcodes();
-/// Tensor core instructions of a warp.
+/// Tensor core instructions of one warp.
 std::span<const OpcodeDecoder> matrix_opcodes();
 /// Products of a warpgroup (wgmma), whose matrices in shared memory are given by descriptors.
 std::span<const OpcodeDecoder> warpgroup_opcodes();
@@ -31,9 +31,7 @@ std::span<const OpcodeDecoder> mbarrier_opcodes();
 std::span<const OpcodeDecoder> bulk_opcodes();
 /// Copies and reductions of boxes of tensors; the tensor maps are launch parameters.
 std::span<const OpcodeDecoder> tensor_opcodes();
-/// Exchanges and votes between the lanes of a warp.
 std::span<const OpcodeDecoder> lane_opcodes();
-/// Branches, barriers and waits.
 std::span<const OpcodeDecoder> control_opcodes();
 /// Special registers, such as a thread's index in its block, grid and cluster.
 std::span<const OpcodeDecoder> special_opcodes();

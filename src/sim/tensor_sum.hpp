@@ -1,9 +1,9 @@
 // Sums of products as the tensor cores of compute capability 9.0 compute them in one instruction.
 // NVIDIA does not document the rule below. It reproduces every bit that an H200 returned for
 // mma.sync and wgmma in fp16, bf16, tf32, e4m3 and e5m2, over random elements, random bits,
-// subnormal numbers, zeros, infinities and NaN (tests/gpu/tensor_sum_test.cpp repeats this on a
-// GPU). Published before in part: Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA
-// tensor cores, PeerJ Comput. Sci. 7:e330, 2021.
+// subnormal numbers, zeros, infinities and NaN (tests/gpu/tensor_sum_test.cpp). Published before in
+// part: Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Comput.
+// Sci. 7:e330, 2021.
 //
 // The instruction aligns its accumulator and products to their largest exponent. A product's
 // exponent is the sum of its factors' exponents, even if its significand is 2 or more. A subnormal

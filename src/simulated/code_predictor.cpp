@@ -238,9 +238,9 @@ class CodePredictor::Impl {
     if (timed.host) return;
     const Group& group = *problem.group;
     const Family& family = *plan_.experiment(group).family;
-    // For a launch that spans GPUs, only single kernels are timed, and their times do not depend on
-    // buffer contents. Generating contents that only references read, such as a chain of layers,
-    // would take longer than all predictions.
+    // For a launch that spans GPUs, only single kernels are timed, independently of buffer
+    // contents. So contents that only references read, such as a chain of layers, are not
+    // generated.
     const auto made = family.make_problem(group.values);
     simulator.memory().set_cancels_overwritten(family.gpus_of(made.get()) > 1);
     timed.host.emplace(family, group.values, plan_.config->seed, plan_.device, simulator);

@@ -1,11 +1,10 @@
-// Host memory for buffers as large as those of a GPU.
 #pragma once
 
 #include <cstddef>
 
 namespace gpuexp {
 
-/// Memory that the host commits on first touch, aligned to 8 GiB and to a power of two that is at
+/// Host memory that is committed on first touch, aligned to 8 GiB and to a power of two that is at
 /// least its size. L1 selects tag banks by a hash of the line number, and sets by the offset within
 /// 8 GiB. The alignment makes counts independent of the buffer's address, because no offset carries
 /// into the bits of the start address.

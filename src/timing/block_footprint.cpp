@@ -91,7 +91,7 @@ class TouchedLines {
 
  private:
   Entry* place_of(std::uint64_t key) {
-    constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+    constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
     const std::size_t mask = entries_.size() - 1;
     std::size_t at = static_cast<std::size_t>(key * kMultiplier >> 20) & mask;
     while (entries_[at].bytes.any() && entries_[at].key != key)

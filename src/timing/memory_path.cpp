@@ -24,7 +24,7 @@ constexpr double kMaxBacklog = 40;
 // between runs.
 bool is_of_share(std::uint64_t sector, double share) {
   constexpr std::uint64_t kWithinBuffer = (1u << 16) - 1;
-  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
   const std::uint64_t hash = (sector & kWithinBuffer) / 2 * kMultiplier;
   return static_cast<double>(hash >> 32) < share * 4294967296.0;
 }
