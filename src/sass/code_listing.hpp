@@ -24,7 +24,7 @@ struct ListedInstruction {
   /// Source line of the instruction; `file` is empty if it is unknown.
   std::string_view file = {};
   std::uint32_t line = 0;
-  /// Line of the kernel at which the code was inlined; `from_file` is empty if it was not inlined.
+  /// Kernel line at which the code was inlined; `from_file` is empty if it was not.
   std::string_view from_file = {};
   std::uint32_t from_line = 0;
 };

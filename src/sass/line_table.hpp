@@ -15,7 +15,7 @@ struct LineRow {
   std::uint32_t address = 0;
   std::string file;
   std::uint32_t line = 0;
-  /// Line of the kernel at which the code was inlined; `from_file` is empty if it was not inlined.
+  /// Kernel line at which the code was inlined; `from_file` is empty if it was not.
   std::string from_file = {};
   std::uint32_t from_line = 0;
 };

@@ -7,8 +7,7 @@
 
 namespace gpuexp {
 
-/// Multiply-adds per warp of an instruction such as "HMMA.16816.F32"; 0 if it does not use tensor
-/// cores.
+/// Multiply-adds per warp of an instruction such as "HMMA.16816.F32"; 0 for other instructions.
 double tensor_multiply_adds(std::string_view opcode);
 
 /// Pipe for the types that the instruction multiplies and sums. Empty if the instruction does not

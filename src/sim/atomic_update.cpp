@@ -76,7 +76,7 @@ std::uint64_t updated(const AtomicChange& change, std::uint64_t old, std::uint64
       return sum_bits(flushed(flushed(std::bit_cast<float>(low(old))) +
                               flushed(std::bit_cast<float>(low(with)))));
     case AtomicType::f64: {
-      // If the operand is NaN, it is the result, unchanged; otherwise a NaN in memory is.
+      // Returns a NaN operand unchanged, otherwise a NaN in memory.
       if (std::isnan(std::bit_cast<double>(with))) return with;
       if (std::isnan(std::bit_cast<double>(old))) return old;
       const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(with);

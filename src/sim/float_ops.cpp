@@ -288,9 +288,8 @@ GPUEXP_INLINED void read_doubles(const Warp& warp, const Source& source, Lanes<d
   }
 }
 
-// fp64 arithmetic with a NaN operand returns it as a quiet NaN with the operand's own sign, without
-// |…| and -. If several operands are NaN, it returns the second, otherwise the third, as on an
-// H200.
+// fp64 arithmetic returns a NaN operand as a quiet NaN with its own sign, without |…| and -: the
+// second operand if it is NaN, otherwise the third, otherwise the first, as on an H200.
 std::uint64_t passed_nan(const Warp& warp, const Op& op, unsigned lane) {
   for (const unsigned i : {1u, 2u, 0u}) {
     Lanes64 bits;

@@ -23,7 +23,7 @@ struct IdleOps {
   bool global_decides = false;
 };
 
-/// Analyzes a program. `keeps_global`: whether other kernels use what it stores to global memory.
+/// Analyzes a program. `keeps_global`: whether other kernels use its stores to global memory.
 IdleOps idle_ops(const Program& program, bool keeps_global);
 
 /// Replaces idle arithmetic by no operation, and lets idle loads and stores only note their

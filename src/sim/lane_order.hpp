@@ -24,8 +24,8 @@ class LaneOrder {
   /// them.
   void meet(LaneMask group);
 
-  /// Whether lane `first`'s access at `time` precedes the next access of lane `second`, if they do
-  /// not run together.
+  /// Whether lane `first`'s access at `time` precedes the next access of lane `second`, if the
+  /// lanes do not execute together.
   bool is_before(unsigned first, BlockTime time, unsigned second) const {
     return known_[second][first] >= time;
   }

@@ -28,7 +28,7 @@ class MemoryChecks {
   /// Checks a bulk copy. Throws Fault.
   void check_range(const MemoryAccess& access);
   /// Records an access within bounds by another block's thread to this block's shared memory.
-  /// Returns false if it reads unwritten memory. The access counts as ordered with all accesses by
+  /// Returns false if the access reads unwritten memory. It counts as ordered with all accesses by
   /// this block's threads.
   bool note_remote(Access kind, std::uint64_t address, unsigned width);
   /// Handles a read of another block's unwritten shared memory by lanes of this block. For a load,

@@ -84,7 +84,7 @@ class SharedShadow {
   void release_barrier();
   /// Call when a warp has reached a barrier with a thread count.
   void arrive(unsigned barrier, unsigned warp) { warp_order_.arrive(barrier, warp); }
-  /// Call when this barrier is complete (WarpOrder::release).
+  /// Call when the barrier with this number is complete (WarpOrder::release).
   void release_barrier(unsigned barrier, WarpMask waiters, WarpMask whole) {
     warp_order_.release(barrier, waiters, whole);
   }

@@ -53,7 +53,7 @@ struct Warp {
   unsigned index;
   Divergence divergence;
   bool waits = false;      ///< whether its turn ended with wait()
-  bool ends_turn = false;  ///< whether it may poll memory that other ranks write
+  bool ends_turn = false;  ///< whether its last load may poll memory
   PolledLoad last_polled_load;
   bool polls = false;    ///< whether its turn ended with a repeated load of unchanged values
   bool signals = false;  ///< whether it stored values that other ranks may wait for

@@ -53,7 +53,7 @@ class HostProblem {
   /// concurrently, one host thread each, and each executes its blocks in order.
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 
-  /// Verifies the variant's last launch, and restores inputs that it changed. If the launch
+  /// Verifies the variant's last launch, and restores inputs that the launch changed. If the launch
   /// executed only some blocks, compares elements that these blocks wrote: all of them, or a random
   /// sample whose reference takes about one second.
   Verification check(const Variant& variant);

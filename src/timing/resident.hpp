@@ -123,7 +123,7 @@ struct Gap {
 struct Scheduler {
   IssueCandidates turns;
   double free_at = 0;
-  ResidentWarp* last = nullptr;  ///< warp that issued last, which the scheduler prefers
+  ResidentWarp* last = nullptr;  ///< last issuing warp, if it is preferred; else null
   Choice choice;
   bool is_changed = true;
   std::array<double, kIssuedTo> pipe_free{};
