@@ -172,8 +172,7 @@ void L2Replay::make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& 
   }
 }
 
-// L2 reads a partially written sector before it writes the sector back, unless it is
-// complete in L2.
+// L2 reads a partially written sector before the write-back, unless the sector is complete in L2.
 void L2Replay::write_back(Granule& granule) {
   for (const std::uint32_t bytes : granule.written) {
     if (bytes == 0) continue;

@@ -358,7 +358,7 @@ void decode_dmma(const Decoding& in, Op& op) {
   in.refuse_form_if(in.operands.size() != 4 || in.modifiers.size() != 1);
   place(in, op);
   const std::string_view shape = in.modifiers.front();
-  const bool has_8_rows = shape == "8x8x4" || shape == "884";  // the latter before Hopper
+  const bool has_8_rows = shape == "8x8x4" || shape == "884";  // "884" before Hopper
   op.kind = has_8_rows ? 8 : 16;
   op.value = has_8_rows || shape == "16x8x4" ? 4
              : shape == "16x8x8"             ? 8
