@@ -1,15 +1,14 @@
-// Row-major products on libraries with column-major matrices.
+// Row-major products on column-major libraries.
 #pragma once
 
 #include <cstdint>
 
 namespace gpuexp {
 
-/// A column-major library reads a row-major matrix without padding as its transpose. The library
-/// therefore computes Dᵀ = Bᵀ·Aᵀ: its first operand is B, its second is A, and neither is
-/// transposed. The leading dimension of each matrix is its number of rows here, the row length in
-/// row-major order. Epilogue vectors with one element per row of the result have one element per
-/// column of D.
+/// A column-major library reads a row-major matrix without padding as its transpose, so it computes
+/// Dᵀ = Bᵀ·Aᵀ: the first operand is B, the second is A, and neither is transposed. The leading
+/// dimension of each matrix is its row length in row-major order. Epilogue vectors with one element
+/// per row of Dᵀ have one element per column of D.
 struct ColumnMajorProduct {
   std::int64_t rows;     ///< rows of the result and of the first operand
   std::int64_t columns;  ///< columns of the result and of the second operand

@@ -1,11 +1,11 @@
-// Exception for machines without hardware counters.
+// The exception for unreadable hardware counters.
 #pragma once
 
 #include <stdexcept>
 
 namespace gpuexp {
 
-/// Hardware counters cannot be read on this machine. The message states the reason and the remedy.
+/// Hardware counters cannot be read on this machine. The message has the reason and the remedy.
 class CountersUnavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

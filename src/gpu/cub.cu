@@ -22,7 +22,7 @@ void enqueue(const Histogram& h, Stream stream) {
 
 std::int64_t workspace_bytes(std::int64_t bins, const DeviceSpec& device) {
   constexpr std::int64_t kMinBlock = 256;     // threads
-  constexpr std::int64_t kExtraBytes = 4096;  // its queue, and padding for alignment
+  constexpr std::int64_t kExtraBytes = 4096;  // CUB's queue, and padding for alignment
   const std::int64_t blocks = device.sm_count * (device.sm.max_threads / kMinBlock);
   return blocks * bins * static_cast<std::int64_t>(sizeof(std::uint32_t)) + kExtraBytes;
 }

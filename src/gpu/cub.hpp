@@ -1,5 +1,5 @@
-// CUB's device-wide algorithms as reference variants. CUB is in the same toolkit package as
-// cuda_fp16.h. CUB compiles slowly, so only the files cub*.cu include it.
+// CUB's device-wide algorithms as reference variants. CUB compiles slowly, so only cub*.cu include
+// it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gpuexp::cub {
 
-/// counts[v] = number of occurrences of v among n samples, for every value v of their type.
+/// counts[v] = number of samples equal to v, for every value v of the samples' type.
 struct Histogram {
   DataType type;   ///< uint8 or uint16
   std::int64_t n;  ///< below 2^31
@@ -18,11 +18,10 @@ struct Histogram {
   std::int64_t workspace_bytes;
 };
 
-/// Maximum workspace in bytes: one copy of the counters for each block that can be resident on the
-/// device.
+/// Maximum workspace: one copy of the counters for each block that can be resident on the device.
 std::int64_t workspace_bytes(std::int64_t bins, const DeviceSpec& device);
 
-/// A step that enqueues cub::DeviceHistogram::HistogramEven. It throws DeviceError if CUB fails.
+/// Enqueues cub::DeviceHistogram::HistogramEven. Throws DeviceError if CUB fails.
 Steps step_of(const Histogram& histogram);
 
 }  // namespace gpuexp::cub

@@ -41,7 +41,7 @@ std::int64_t reduce_workspace_bytes(const DeviceSpec& device) {
   constexpr std::int64_t kMinBlock = 128;     // threads
   constexpr std::int64_t kBlocksPerSlot = 5;  // blocks launched per block slot
   constexpr std::int64_t kPartial = 16;       // bytes: a value and an index
-  constexpr std::int64_t kExtraBytes = 4096;  // padding for alignment, and its own state
+  constexpr std::int64_t kExtraBytes = 4096;  // padding for alignment, and CUB's state
   const std::int64_t places = device.sm_count * (device.sm.max_threads / kMinBlock);
   return places * kBlocksPerSlot * kPartial + kExtraBytes;
 }

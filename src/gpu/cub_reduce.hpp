@@ -1,5 +1,4 @@
-// cub::DeviceReduce as a reference variant, in a translation unit of its own because it compiles
-// slowly.
+// cub::DeviceReduce as a reference variant, in its own translation unit because it compiles slowly.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +23,10 @@ struct Reduce {
   void* workspace;
 };
 
-/// Maximum workspace in bytes: a partial result for each block, several blocks per block slot.
+/// Maximum workspace: a partial result for each block, and several blocks per block slot.
 std::int64_t reduce_workspace_bytes(const DeviceSpec& device);
 
-/// A step that enqueues the reduction. It throws DeviceError if CUB fails.
+/// Enqueues the reduction. Throws DeviceError if CUB fails.
 Steps step_of(const Reduce& reduce, const DeviceSpec& device);
 
 }  // namespace gpuexp::cub

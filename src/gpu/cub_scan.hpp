@@ -1,5 +1,4 @@
-// cub::DeviceScan as a reference variant, in a translation unit of its own because it compiles
-// slowly.
+// cub::DeviceScan as a reference variant, in its own translation unit because it compiles slowly.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +9,17 @@ namespace gpuexp::cub {
 
 /// out[i] = in[0] + … + in[i].
 struct InclusiveSum {
-  DataType type;   ///< int32 or fp32
+  DataType type;   ///< below 2^31, because CUB is faster with 32-bit indices
   std::int64_t n;  ///< below 2^31: CUB counts in 32 bits, which is faster
   const void* in;
   void* out;
   void* workspace;
 };
 
-/// Maximum workspace in bytes: a state for each tile.
+/// Maximum workspace: a state for each tile.
 std::int64_t scan_workspace_bytes(std::int64_t n);
 
-/// A step that enqueues the scan. It throws DeviceError if CUB fails.
+/// Enqueues the scan. Throws DeviceError if CUB fails.
 Steps step_of(const InclusiveSum& sum);
 
 }  // namespace gpuexp::cub

@@ -1,5 +1,4 @@
-// cub::DeviceSelect as a reference variant, in a translation unit of its own because it compiles
-// slowly.
+// cub::DeviceSelect as a reference variant, in its own translation unit because it compiles slowly.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +7,9 @@
 
 namespace gpuexp::cub {
 
-/// The elements below `limit`, in input order, and their number.
+/// out = the elements of `in` below `limit`, in input order; count = their number.
 struct SelectBelow {
-  std::int64_t n;  ///< below 2^31: CUB counts in 32 bits, which is faster
+  std::int64_t n;  ///< below 2^31, because CUB is faster with 32-bit indices
   std::uint32_t limit;
   const std::uint32_t* in;
   std::uint32_t* out;
@@ -18,10 +17,10 @@ struct SelectBelow {
   void* workspace;
 };
 
-/// Maximum workspace in bytes: a state for each tile.
+/// Maximum workspace: a state for each tile.
 std::int64_t select_workspace_bytes(std::int64_t n);
 
-/// A step that enqueues the selection. It throws DeviceError if CUB fails.
+/// Enqueues the selection. Throws DeviceError if CUB fails.
 Steps step_of(const SelectBelow& select);
 
 }  // namespace gpuexp::cub

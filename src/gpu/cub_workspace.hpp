@@ -1,5 +1,5 @@
-// CUB's algorithms are called twice: the first call, without a workspace, returns the required
-// bytes.
+// Calls of CUB's algorithms, which return the required workspace size if called without a
+// workspace.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace gpuexp::cub {
 
-/// `call` accepts a workspace and its bytes; without a workspace it sets `bytes` to the required
-/// size. Throws DeviceError if that exceeds `bytes`.
+/// Runs `call`(workspace, bytes), which stores the required size in `bytes` if the workspace is
+/// null. Throws DeviceError if CUB requires more than `bytes`.
 template <class Call>
 void with_workspace(const char* algorithm, void* workspace, std::int64_t bytes, const Call& call) {
   std::size_t needed = 0;

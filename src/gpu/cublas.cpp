@@ -55,8 +55,8 @@ void check(cublasStatus_t status, const char* call) {
 
 void create(cublasHandle_t* handle) {
   check(library().create(handle), "cublasCreate");
-  // Otherwise cuBLAS may sum the parts of a split product in the output type, fp16 or bf16, which
-  // contradicts the fp32 accumulation of Compute::fp32.
+  // Without this mode, cuBLAS may sum the partial products of a split depth in fp16 or bf16,
+  // although Compute::fp32 means accumulation in fp32.
   const int mode = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
   check(library().set_math_mode(*handle, static_cast<cublasMath_t>(mode)), "cublasSetMathMode");
 }
@@ -74,14 +74,15 @@ cudaDataType cuda_type(DataType type) {
 
 cublasComputeType_t compute_type(Compute compute) {
   switch (compute) {
-    case Compute::fp32: return CUBLAS_COMPUTE_32F;  // keeps TF32 off under CUBLAS_DEFAULT_MATH
+    case Compute::fp32:
+      return CUBLAS_COMPUTE_32F;  // TF32 is off, because the math mode is the default
     case Compute::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
     case Compute::fp16: return CUBLAS_COMPUTE_16F;
   }
   throw std::logic_error("a cublas::Compute without a name");
 }
 
-/// Throws if the environment makes cuBLAS compute in another precision than requested.
+/// Throws DeviceError if the environment changes the precision in which cuBLAS computes.
 void require_requested_precision(const Gemm& gemm) {
   const auto refuse_unless = [](const char* variable, std::string_view allowed) {
     const char* value = std::getenv(variable);
@@ -104,7 +105,7 @@ int to_int(std::int64_t value, const char* name) {
 
 DeviceHandles<cublasHandle_t> handles;
 
-/// Calls `call` with the device's handle, set to this stream.
+/// Calls `call` with the device's handle, bound to the stream.
 template <class Call>
 void with_handle(int device, Stream stream, Call call) {
   library().require();
@@ -126,7 +127,7 @@ void enqueue(const Gemm& g, int device, Stream stream) {
   const cudaDataType input = cuda_type(g.input);
   const cudaDataType output = cuda_type(g.output);
 
-  // alpha and beta are read in the compute type.
+  // cuBLAS reads alpha and beta in the compute type.
   const float one = 1.0f;
   const float zero = 0.0f;
   const __half half_one = __float2half(one);
@@ -154,8 +155,8 @@ void enqueue(const Transpose& t, int device, Stream stream) {
   const float zero = 0.0f;
   auto* const out = static_cast<float*>(t.out);
   with_handle(device, stream, [&](cublasHandle_t handle) {
-    // In column-major order, `in` is columns × rows and `out` is rows × columns. The second operand
-    // has factor 0 and is not read; passing the result there is geam's in-place mode.
+    // In column-major order, `in` is columns × rows and `out` is rows × columns. cuBLAS does not
+    // read the second operand, whose factor is 0; passing `out` there is geam's in-place mode.
     check(library().sgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one,
                           static_cast<const float*>(t.in), columns, &zero, out, rows, out, rows),
           "cublasSgeam");
@@ -168,7 +169,7 @@ void enqueue(const Gemv& g, int device, Stream stream) {
   const float one = 1.0f;
   const float zero = 0.0f;
   with_handle(device, stream, [&](cublasHandle_t handle) {
-    // In column-major order, A is already its transpose.
+    // In column-major order, the row-major A is its transpose.
     check(library().sgemv(handle, CUBLAS_OP_N, columns, rows, &one, g.a, columns, g.x, 1, &zero,
                           g.out, 1),
           "cublasSgemv");

@@ -1,4 +1,4 @@
-// cuBLAS as a reference variant, loaded on first use; the variant is skipped if it is missing.
+// cuBLAS as a reference variant, loaded on first use.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,10 @@
 
 namespace gpuexp::cublas {
 
-/// Why cuBLAS cannot be loaded on this machine; empty if it can. Loads it on the first call; uses
-/// no GPU.
+/// Why cuBLAS cannot be loaded; empty if it can. Uses no GPU.
 std::optional<std::string> unavailable();
 
-/// Accumulation type and, for fp32 inputs, whether the multiplier uses all of their bits.
+/// Types of multiplication and accumulation.
 enum class Compute {
   fp32,  ///< fp32 inputs in full (TF32 off), or fp16 and bf16 inputs with fp32 accumulation
   tf32,  ///< fp32 inputs rounded to TF32, fp32 accumulation
@@ -31,23 +30,23 @@ struct Gemm {
   void* c;
   bool a_transposed = false;  ///< stored as k×m
   bool b_transposed = false;  ///< stored as n×k
-  // Row pitch in elements; 0: the row length.
+  // Row pitch in elements; 0: the number of columns, without padding.
   std::int64_t a_pitch = 0;
   std::int64_t b_pitch = 0;
   std::int64_t c_pitch = 0;
   int sm_count = 0;  ///< number of SMs to use if other kernels run concurrently; 0: all
 };
 
-/// Transpose of an fp32 matrix, rows × columns, by cublasSgeam; both row-major and without padding.
-/// It computes 1·A + 0·B, which preserves normal numbers but not every NaN.
+/// Transpose of a row-major fp32 matrix without padding, by cublasSgeam, which computes 1·A + 0·B:
+/// it preserves normal numbers but not every NaN.
 struct Transpose {
   std::int64_t rows, columns;
   const void* in;
   void* out;
 };
 
-/// Product of a matrix's transpose and a vector, out = Aᵀ·x, by cublasSgemv: one sum per column. A,
-/// rows × columns, is fp32, row-major and without padding.
+/// out = Aᵀ·x by cublasSgemv: one sum per column of A. A is fp32, rows × columns, row-major and
+/// without padding.
 struct Gemv {
   std::int64_t rows, columns;
   const float* a;
@@ -55,7 +54,7 @@ struct Gemv {
   float* out;
 };
 
-/// A step that enqueues the operation. It throws DeviceError with cuBLAS's status on failure.
+/// These steps enqueue the operation. They throw DeviceError with cuBLAS's status on failure.
 Steps step_of(const Gemm& gemm);
 Steps step_of(const Transpose& transpose);
 Steps step_of(const Gemv& gemv);

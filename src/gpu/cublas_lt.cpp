@@ -57,8 +57,8 @@ cudaDataType cuda_type(DataType type) {
   }
 }
 
-/// Alignment to report to the heuristics: the largest power of two that divides the address, at
-/// most 256 bytes, beyond which they do not distinguish.
+/// Alignment that the heuristics are told: the largest power of two that divides the address, at
+/// most 256 bytes. The heuristics ignore larger alignments.
 std::uint32_t alignment_of(const void* pointer) {
   constexpr std::uintptr_t kMax = 256;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer) | kMax;
@@ -104,7 +104,8 @@ Preference make_preference(const GemmBiasGelu& g) {
           "cublasLtMatmulPreferenceSetAttribute");
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(g.workspace_bytes));
-  // Otherwise cuBLASLt may also sum the parts of a split product in the output type, fp16 or bf16.
+  // Without this mask, cuBLASLt may sum partial products of a split depth in the output type, fp16
+  // or bf16.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   const std::uint32_t of_result = std::min(alignment_of(g.d), alignment_of(g.bias));

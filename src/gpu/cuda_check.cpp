@@ -22,8 +22,7 @@ CudaError::CudaError(cudaError_t code, DeviceFault fault, const char* call, cons
 void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
   if (code == cudaSuccess) return;
   cudaGetLastError();
-  // An error that remains after being read belongs to the context, in which nothing can run any
-  // more.
+  // If an error remains after it was read, the context is lost.
   const bool lost = cudaDeviceSynchronize() != cudaSuccess;
   throw CudaError(code, lost ? DeviceFault::lost : DeviceFault::refused, call, file, line);
 }

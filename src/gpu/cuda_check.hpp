@@ -1,4 +1,4 @@
-// Converts CUDA status codes into exceptions that name the call.
+// Conversion of CUDA status codes into exceptions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// A failed CUDA call; the message contains the code's name and meaning, the call, file and line.
+/// A failed CUDA call. The message contains the error's name and meaning, the call, file and line.
 class CudaError : public DeviceError {
  public:
   CudaError(cudaError_t code, DeviceFault fault, const char* call, const char* file, int line);

@@ -48,9 +48,8 @@ class CudaExecutor final : public Executor,
         sample_clock_(device.sm_count),
         flush_(device) {
     L2SetAside::clear();
-    // The minimum over several flushes: the first one loads the kernel, and the clock of an idle
-    // GPU takes a while to rise. sm_clock() needs the flush time of a busy GPU to compute the load
-    // of a reading.
+    // The flush time of a busy GPU, from which sm_clock() computes the load of a reading. The
+    // minimum excludes the first flush, which loads the kernel, and the low clock of an idle GPU.
     constexpr int kFlushes = 8;
     for (int i = 0; i < kFlushes; ++i)
       flush_us_ = std::min(flush_us_,
@@ -69,7 +68,7 @@ class CudaExecutor final : public Executor,
     });
   }
 
-  // The previous problem's memory belongs to the previous group.
+  // Releases the previous group's memory, and then the group.
   void join(const RankPlace& place) override {
     release();
     peers_.reset();
@@ -148,7 +147,8 @@ class CudaExecutor final : public Executor,
     for (std::size_t i = 0; i < sequence.size(); ++i) {
       const Variant& variant = *sequence[i];
       PreparedVariant& prepared = problem_->prepare(variant);
-      // Primes a warm sample if another variant ran before or persisting lines were reset.
+      // A priming launch fills the caches if another variant ran before or persisting lines were
+      // reset.
       const std::int64_t set_aside_bytes = problem_->set_aside_bytes(variant);
       const bool is_primed = mode == Mode::warm && (last != &variant || set_aside_bytes > 0);
       const L2SetAside set_aside(set_aside_bytes);
@@ -215,7 +215,7 @@ class CudaExecutor final : public Executor,
   }
 
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
-    // The host enqueues a round while the previous one runs, so that the GPU never idles.
+    // The host enqueues a round while the previous round runs, so that the GPU never idles.
     std::array<CudaEvent, 2> ends;
     const double start_s = steady_seconds();
     explained([&] {
@@ -310,7 +310,7 @@ class CudaExecutor final : public Executor,
     throw DeviceError(reason.what(), DeviceFault::refused);
   }
 
-  // A lost context affects the whole process, so only another process can recover.
+  // A lost context affects the whole process: only another process can recover.
   bool recover() override { return false; }
   bool restart() override { return false; }
 
@@ -320,7 +320,7 @@ class CudaExecutor final : public Executor,
   RankMember* rank_member() override { return this; }
   ProfilerControl* profiler() override { return this; }
   void start_profiler() override { GPUEXP_CUDA(cudaProfilerStart()); }
-  // After a fault, the profile up to it is still useful.
+  // Ignores errors, so that the profile up to a fault is kept.
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
 
  private:
@@ -342,20 +342,20 @@ class CudaExecutor final : public Executor,
     return static_cast<bool>(problem.family().gpus);
   }
 
-  /// True for the first round and while time is left. All ranks follow rank 0's decision.
+  /// True for the first round, and while less than `seconds` have passed. All ranks follow rank 0.
   bool has_time(std::size_t round, double start_s, double seconds) {
     if (round == 0) return true;
     const bool goes_on = steady_seconds() - start_s < seconds;
     return spans(*problem_) ? peers_->exchange().from_first(goes_on ? 1 : 0) != 0 : goes_on;
   }
 
-  /// If the problem spans GPUs, work enqueued after this starts once all ranks have reached it.
+  /// If the problem spans GPUs, the stream waits until all ranks have reached this call.
   void wait_for_peers(const ProblemLaunches& problem) {
     if (spans(problem)) peers_->queue_barrier(stream_);
   }
 
-  /// Runs the function. After a barrier's timeout, which ends the context, the error names the
-  /// rank.
+  /// Runs the function. If a barrier timed out, which ends the context, throws an error that names
+  /// the missing rank.
   template <class Function>
   void explained(const Function& function) {
     try {
@@ -377,11 +377,11 @@ class CudaExecutor final : public Executor,
     problem_.reset();
   }
 
-  /// Prepares a launch for counting, including all lazy initialization. The problem must outlive
-  /// it.
+  /// Prepares a launch for counting, after all lazy initialization. The problem must outlive the
+  /// result.
   HardwareCounters::Launch counted_launch(ProblemLaunches& problem, const CountedLaunch& launch) {
     const Variant& variant = *launch.variant;
-    // A single launch is counted, with the caches that the previous launches left.
+    // For back-to-back modes, one launch is counted, on the caches that previous launches left.
     const Mode mode = is_back_to_back(launch.mode) ? Mode::warm : launch.mode;
     {
       const L2SetAside set_aside(problem.set_aside_bytes(variant));
@@ -391,7 +391,7 @@ class CudaExecutor final : public Executor,
     }
     if (mode == Mode::graph) capture(problem, variant);
     const int launches = is_flushed(mode) ? 0 : priming_launches(problem, variant, mode);
-    // L2 stays set aside from cache preparation to the end of the counted launch.
+    // L2 stays set aside until the counted launch ends.
     const auto set_aside = std::make_shared<std::optional<L2SetAside>>();
     const auto leave_caches = [this, &problem, &variant, mode, launches, set_aside] {
       set_aside->emplace(problem.set_aside_bytes(variant));
@@ -408,25 +408,24 @@ class CudaExecutor final : public Executor,
       stream_.synchronize();
       set_aside->reset();
     };
-    // Ranges are expensive, and the kernels of a longer chain are equal: one range for all.
+    // Ranges are expensive, and more kernels than this repeat each other: they share one range.
     constexpr std::size_t kMaxRanges = 256;
-    // All ranks must run the same passes, even ranks without a kernel of their own.
     const bool as_one =
         steps.overlap() || steps.launches_kernels() || steps.size() > kMaxRanges || spans(problem);
     return {leave_caches, launch_counted, as_one};
   }
 
-  /// Number of launches that leave L2 in the state before a sample.
+  /// Number of launches after which L2 is in the state that it has before a sample.
   int priming_launches(ProblemLaunches& problem, const Variant& variant, Mode mode) {
-    // Early launches leave only a part of the data that L2 can keep. On an H200, gather_sequential
-    // with 24 MiB hits in 80 % of sectors after one launch and 93 % after two. It hits in 97 %
-    // after four and in 98 % after eight or sixteen.
+    // Early launches leave only a part of the data that L2 can keep. With gather_sequential and 24
+    // MiB on an H200, 80 % of sectors hit after one launch, 93 % after two, 97 % after four, and 98
+    // % after eight or sixteen.
     constexpr int kMax = 8;
     constexpr double kMinPrimingUs = 1000;
     clear_state(problem, variant, mode);
     const double us = timed_launch_us(problem, false, variant, mode);
     const int launches = std::clamp(static_cast<int>(kMinPrimingUs / us), 1, kMax);
-    // All ranks must launch equally often.
+    // All ranks must launch the same number of times.
     return spans(problem) ? static_cast<int>(peers_->exchange().from_first(launches)) : launches;
   }
 
@@ -435,8 +434,8 @@ class CudaExecutor final : public Executor,
     return *counters_;
   }
 
-  // Reported samples must not be timed with an active profiler. Warm-up, whose times are only
-  // estimates, leaves it active: a run counts row after row and warms up each.
+  // No reported sample may be timed while the profiler is active. A warm-up may: its times are only
+  // estimates, and a run of several counted rows warms up each row.
   void stop_counting() {
     if (counters_) counters_->release();
   }
@@ -452,8 +451,7 @@ class CudaExecutor final : public Executor,
     problem.capture(variant, timed_launch_us(problem, false, variant, Mode::warm));
   }
 
-  // A sample must be long enough for the host's time to start a replay and to notice its end to be
-  // negligible.
+  // A sample must be long compared with the host's time to start a replay and to notice its end.
   void capture_back_to_back(const Variant& variant) {
     constexpr double kSampleUs = 1e4;
     clear_state(*problem_, variant, Mode::warm);
@@ -473,14 +471,14 @@ class CudaExecutor final : public Executor,
     return 1;
   }
 
-  // At the power limit, the variants of a group run at different clocks. The clock of a long launch
-  // is read before and after it, outside the events.
+  // Reads the clock before and after a long launch, outside the events: at the power limit, the
+  // variants of a group run at different clocks.
   Sample timed_sample(const Variant& variant, PreparedVariant& prepared, Mode mode) {
     constexpr double kLongUs = 500;
     const bool is_long = prepared.last_us >= kLongUs;
     if (is_long) sample_clock_.start(stream_);
     if (variant.timing == Timing::host_clock || is_back_to_back(mode)) {
-      // A priming launch loads the host's caches, as a long series of launches would.
+      // The priming launch loads the host's caches, as a long series of launches does.
       if (mode == Mode::back_to_back) problem_->enqueue(variant, mode);
       wait_for_peers(*problem_);
       prepared.last_us = on_host_clock_us([&] { problem_->enqueue(variant, mode); });
@@ -504,7 +502,7 @@ class CudaExecutor final : public Executor,
     return timer_.time_us(stream_, gated, what, queue);
   }
 
-  /// Microseconds until the GPU has completed the work.
+  /// Wall-clock microseconds from the call of `queue` until the GPU has completed its work.
   template <class Queue>
   double on_host_clock_us(const Queue& queue) {
     stream_.synchronize();

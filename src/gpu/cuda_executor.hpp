@@ -10,15 +10,15 @@
 namespace gpuexp {
 
 struct CudaOptions {
-  /// If false, the stream is never blocked until the host has enqueued a launch. Profilers need
-  /// this, because they may wait for the GPU themselves.
+  /// Whether to block the stream while the host enqueues a launch. Must be false under a profiler,
+  /// which may wait for the GPU before the launch is enqueued.
   bool gated = true;
-  /// Maximum seconds of a reference at reference_rate(). For outputs whose reference takes longer,
-  /// random elements are compared.
+  /// Maximum seconds of a reference at reference_rate(). Outputs whose reference takes longer are
+  /// compared at random elements.
   double max_reference_s = kMaxReferenceSeconds;
 };
 
-/// Makes `device_index` current and creates its context. `device` must describe this device. Throws
+/// Makes `device_index`, which `device` describes, current and creates its context. Throws
 /// CudaError.
 std::unique_ptr<Executor> make_cuda_executor(int device_index, const DeviceSpec& device,
                                              const CudaOptions& options = {});

@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// Launches that one call enqueues together. Throws CudaError if a launch cannot be captured, such
-/// as one that waits for the GPU.
+/// Launches that one call enqueues together. Throws CudaError if a launch cannot be captured,
+/// because it waits for the GPU, for example.
 class CapturedLaunches {
  public:
   /// Captures the work that `queue` enqueues on the stream.

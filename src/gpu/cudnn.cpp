@@ -44,7 +44,7 @@ void check(cudnnStatus_t status, const char* call) {
     refuse(std::string("cuDNN: ") + call + ": " + fe::detail::get_error_string(status));
 }
 
-// Tensor ids shared by a plan and its callers.
+// Tensor ids of the plans.
 enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSum, kDO, kDQ, kDK, kDV };
 
 struct Plan {
@@ -82,9 +82,9 @@ Inputs inputs_of(const Attention& a) {
           rows_of(*graph, kV, "v", a.batch, a.key_heads, a.keys, a.head_dim)};
 }
 
-/// Sets the causal mask of the forward or backward pass. With equally many queries and keys both
-/// alignments mean the same. With BOTTOM_RIGHT a backward pass also processes fully masked tiles
-/// and takes twice as long.
+/// Sets the causal mask of the forward or backward pass. If the numbers of queries and keys are
+/// equal, both alignments mean the same, but a backward pass with BOTTOM_RIGHT also processes fully
+/// masked tiles and takes twice as long as with TOP_LEFT.
 template <class Options>
 void set_mask(Options& options, const Attention& a) {
   if (!a.is_causal) return;
@@ -134,8 +134,7 @@ void create(cudnnHandle_t* handle) {
   check(fe::detail::create_handle(handle), "cudnnCreate");
 }
 
-/// Builds a plan or returns the stored one; selecting an engine takes a second. The plans'
-/// workspaces are never freed.
+/// Returns the stored plan, or builds it. The plans' workspaces are never freed.
 const Plan& plan_of(const Attention& a, bool is_backward, int device, cudnnHandle_t handle) {
   using Key = std::tuple<int, DataType, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, bool, std::int64_t, float, bool>;

@@ -1,5 +1,5 @@
-// cuDNN's attention as a reference variant, loaded on first use. The variant is skipped if the
-// library is missing or the program was built without its headers.
+// cuDNN's attention as a reference variant, loaded on first use. It is unavailable if the library
+// is missing or the program was built without cuDNN's headers.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@
 
 namespace gpuexp::cudnn {
 
-/// Why cuDNN cannot be called on this machine; empty if it can. Loads it on the first call; uses no
-/// GPU.
+/// Why cuDNN cannot be called; empty if it can. Uses no GPU.
 std::optional<std::string> unavailable();
 
 /// O = softmax(scale·Q·Kᵀ)·V in fp16 or bf16, accumulated in fp32. Q and O are
@@ -29,7 +28,8 @@ struct Attention {
   float* log_sum;  ///< [batch][heads][queries]: log Σ e^s per row
 };
 
-/// Gradients of the attention, in the same layout; o and log_sum of the forward pass are inputs.
+/// Gradients of the attention, in the same layout. The inputs include o and log_sum of the forward
+/// pass.
 struct AttentionBackward {
   Attention forward;
   const void* d_o;
@@ -38,9 +38,9 @@ struct AttentionBackward {
   void* dv;
 };
 
-/// A step that enqueues the operation. The first call on a device selects an engine and builds a
-/// plan, which takes a second; the plan and its workspace are kept. It throws DeviceError with
-/// cuDNN's message on failure.
+/// These steps enqueue the operation. The first call on a device takes a second to select an engine
+/// and build a plan; later calls reuse the plan and its workspace. Throws DeviceError with cuDNN's
+/// message on failure.
 Steps step_of(const Attention& attention);
 Steps step_of(const AttentionBackward& backward);
 

@@ -64,7 +64,7 @@ DnnType softmax_type(DataType type) {
   }
 }
 
-/// A tensor whose rows are images with one channel per column.
+/// A tensor whose rows are cuDNN's images, with one channel per column.
 class RowTensor {
  public:
   RowTensor(DataType type, std::int64_t rows, std::int64_t columns) {
@@ -90,7 +90,7 @@ constexpr float kNothing = 0.0f;
 
 DeviceHandles<DnnHandle> softmax_handles;
 
-/// Calls cuDNN with a handle for the stream and the tensor descriptor that all arrays share.
+/// Calls cuDNN with a handle for the stream and one tensor descriptor, which all arrays share.
 template <class Operation, class Call>
 void enqueue_softmax(const Operation& of, Stream stream, int device, const char* name, Call call) {
   softmax_library().require();

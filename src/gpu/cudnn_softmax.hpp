@@ -1,6 +1,5 @@
-// cuDNN's row-wise softmax and its gradient as reference variants, loaded on first use; the
-// variants are skipped if the library is missing. Unlike attention (cudnn.hpp), they need none of
-// cuDNN's headers.
+// cuDNN's row-wise softmax and its gradient as reference variants, loaded on first use. They do not
+// need cuDNN's headers.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +10,10 @@
 
 namespace gpuexp::cudnn {
 
-/// Why cuDNN cannot be called on this machine; empty if it can. Loads it on the first call; uses no
-/// GPU.
+/// Why cuDNN cannot be called; empty if it can. Uses no GPU.
 std::optional<std::string> softmax_unavailable();
 
-/// y = softmax(x), row by row; row-major and without padding.
+/// y = softmax(x) of each row; row-major and without padding.
 struct Softmax {
   DataType type;  ///< fp32, fp16 or bf16; arithmetic is in fp32
   std::int64_t rows, columns;
@@ -32,10 +30,10 @@ struct SoftmaxBackward {
   void* dx;
 };
 
-/// Why the tensor is too large for cuDNN; empty if it is not.
+/// Why cuDNN does not support a tensor of this size; empty if it does.
 std::optional<std::string> softmax_refuses(std::int64_t rows, std::int64_t columns);
 
-/// A step that enqueues the operation. It throws DeviceError with cuDNN's message on failure.
+/// These steps enqueue the operation. They throw DeviceError with cuDNN's message on failure.
 Steps step_of(const Softmax& softmax);
 Steps step_of(const SoftmaxBackward& backward);
 

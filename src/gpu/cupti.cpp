@@ -18,7 +18,7 @@ namespace {
 void* library() {
   static void* const kLoaded = [] {
     std::string reason;
-    // CUDA 13 numbers the library like the toolkit, CUDA 12 by year.
+    // CUDA 13 numbers the library like the toolkit; CUDA 12 numbers it by year.
     void* handle = open_library({"libcupti.so.13", "libcupti.so.12", "libcupti.so"}, reason);
     if (!handle) {
       throw CountersUnavailable(fmt::format(

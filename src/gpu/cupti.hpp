@@ -1,4 +1,4 @@
-// CUPTI, loaded at run time, because machines without a GPU do not have it.
+// CUPTI, loaded at run time, because machines without a GPU lack it.
 #pragma once
 
 #include "gpu/counters_unavailable.hpp"
@@ -22,8 +22,8 @@
 
 namespace gpuexp {
 
-/// The address of a CUPTI function; loads CUPTI on the first call. Throws CountersUnavailable if
-/// CUPTI cannot be loaded or lacks the function.
+/// Address of a CUPTI function. Throws CountersUnavailable if CUPTI cannot be loaded or lacks the
+/// function.
 void* cupti_symbol(const char* name);
 
 template <class Function>
@@ -31,18 +31,18 @@ Function cupti_function(const char* name) {
   return reinterpret_cast<Function>(cupti_symbol(name));
 }
 
-/// Throws CountersUnavailable if the driver gives only administrators access to counters or another
-/// tool uses CUPTI; for other errors, DeviceError with the call and CUPTI's error name.
+/// Throws CountersUnavailable if the driver restricts counters to administrators or another tool
+/// uses CUPTI. Throws DeviceError with the call and CUPTI's error name on other errors.
 void check_cupti(CUptiResult result, const char* call);
 
 struct ProfiledDevice {
   CUcontext context = nullptr;
   int index = 0;     ///< CUDA device index
-  std::string chip;  ///< "GH100": CUPTI's name of the chip
+  std::string chip;  ///< CUPTI's name of the chip ("GH100")
 };
 
-/// The current device, with CUPTI's profiler initialized; creates the context if necessary. Throws
-/// CountersUnavailable if there is none.
+/// Initializes CUPTI's profiler for the current device and creates the context if necessary. Throws
+/// CountersUnavailable if there is no device.
 ProfiledDevice current_device_to_profile();
 
 }  // namespace gpuexp

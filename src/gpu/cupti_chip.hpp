@@ -1,4 +1,4 @@
-// CUPTI's tables for one chip: its metrics, and how to compute them from counts.
+// The metrics that CUPTI has for a chip, and their computation from counts.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@
 
 namespace gpuexp {
 
-/// A metric of a chip.
 struct NsightMetric {
   std::string name;  ///< without a rollup such as ".sum"
   std::string unit;
   std::string doc;
 };
 
-/// All metrics of a chip ("GH100"), from CUPTI's tables; needs no GPU. Throws CountersUnavailable
-/// if CUPTI cannot be loaded or does not support the chip.
+/// All metrics of a chip ("GH100"); needs no GPU. Throws CountersUnavailable if CUPTI cannot be
+/// loaded or does not support the chip.
 std::vector<NsightMetric> nsight_metrics(const std::string& chip);
 
 #if GPUEXP_HAS_CUPTI
@@ -29,7 +28,7 @@ namespace gpuexp {
 
 class CuptiChip {
  public:
-  /// `availability` is the device's counter availability image; empty without a device.
+  /// `availability` is the device's counter availability image; empty if there is no device.
   CuptiChip(const std::string& name, const std::vector<std::uint8_t>& availability);
   ~CuptiChip();
   CuptiChip(const CuptiChip&) = delete;
@@ -37,7 +36,7 @@ class CuptiChip {
 
   bool has(const std::string& metric) const;
   std::vector<NsightMetric> metrics() const;
-  /// Configuration image of the range profiler for these metrics.
+  /// The range profiler's configuration image for these metrics.
   std::vector<std::uint8_t> config_of(const std::vector<const char*>& metrics) const;
   /// Values of the metrics for one range of a counter data image.
   std::vector<double> values_of(const std::vector<std::uint8_t>& image,

@@ -25,13 +25,13 @@ class CurrentDevice {
   int previous_ = 0;
 };
 
-/// A library's handle for each device. Handles are created on first use and never destroyed,
-/// because at static destruction the driver may already be unloaded.
+/// A library's handle for each device. Handles are never destroyed, because the driver may be
+/// unloaded before static destruction.
 template <class Handle>
 class DeviceHandles {
  public:
-  /// Calls use(handle) with `device` current, after create(&handle) on first use. Only one thread
-  /// at a time may use a handle, because a handle stores its stream.
+  /// Calls use(handle) with `device` current; on first use, calls create(&handle) before. A handle
+  /// stores its stream, so only one thread at a time uses it.
   template <class Create, class Use>
   void use(int device, const Create& create, const Use& use) {
     const std::lock_guard lock(mutex_);

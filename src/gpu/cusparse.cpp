@@ -13,8 +13,8 @@
 namespace gpuexp::cusparse {
 namespace {
 
-// cuSPARSE needs nvJitLink, which is in another folder of site-packages. The loader resolves it to
-// the copy that is already loaded.
+// Loads nvJitLink first, which cuSPARSE needs and which wheels install in another directory: the
+// loader then uses the loaded copy.
 LoadedLibrary after_jit_link() {
   const LoadedLibrary jit_link("nvJitLink", {"libnvJitLink.so.13", "libnvJitLink.so.12"});
   return {"cuSPARSE", {"libcusparse.so.12", "libcusparse.so"}};
@@ -53,7 +53,6 @@ cusparseSpMVAlg_t algorithm_of(Algorithm algorithm) {
   return algorithm == Algorithm::csr_alg1 ? CUSPARSE_SPMV_CSR_ALG1 : CUSPARSE_SPMV_CSR_ALG2;
 }
 
-/// The descriptors and buffer of a product, reused by every call.
 class PreparedSpMV {
  public:
   explicit PreparedSpMV(const SpMV& s) : algorithm_(algorithm_of(s.algorithm)) {
@@ -74,7 +73,7 @@ class PreparedSpMV {
   PreparedSpMV(const PreparedSpMV&) = delete;
   PreparedSpMV& operator=(const PreparedSpMV&) = delete;
 
-  /// Uses a separate stream, which a capture of the step's stream does not include.
+  /// Uses a stream of its own, so that a capture of the step's stream does not include this work.
   void preprocess(cusparseHandle_t handle) {
     const SparseLibrary& api = sparse_library();
     std::size_t bytes = 0;

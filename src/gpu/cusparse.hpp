@@ -1,4 +1,4 @@
-// Sparse matrix-vector products by cuSPARSE, loaded at run time if it is installed.
+// cuSPARSE's sparse matrix-vector products, loaded at run time.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ struct SpMV {
   Algorithm algorithm;
 };
 
-/// A step that enqueues the product. Before the first call it creates descriptors and a buffer and
-/// preprocesses the matrix (cusparseSpMV_preprocess); all are kept as long as the step. It throws
-/// DeviceError with cuSPARSE's status on failure.
+/// Enqueues the product. The first call creates descriptors and a buffer and preprocesses the
+/// matrix (cusparseSpMV_preprocess); the step keeps them. Throws DeviceError with cuSPARSE's status
+/// on failure.
 Steps step_of(const SpMV& spmv);
 
 }  // namespace gpuexp::cusparse

@@ -18,10 +18,10 @@ __device__ T warp_sum(T x) {
   return x;
 }
 
-// Tree reduction over the block's threads, always in the same order, because sums of doubles depend
-// on it. The result is valid in thread 0.
+// Sums over the block's threads; valid in thread 0. The tree has a fixed order, because sums of
+// doubles depend on the order.
 __device__ ComparisonSums block_sums(const ComparisonSums& mine) {
-  // Raw storage, because shared memory cannot have constructors.
+  // Raw bytes, because variables in shared memory cannot have constructors.
   __shared__ alignas(ComparisonSums) unsigned char space[kBlock * sizeof(ComparisonSums)];
   auto* const sums = reinterpret_cast<ComparisonSums*>(space);
   sums[threadIdx.x] = mine;
@@ -58,8 +58,8 @@ __global__ void guard_kernel(const unsigned char* begin, std::int64_t bytes, uns
   if (i < bytes && begin[i] != pattern) atomicAdd(changed, 1ull);
 }
 
-// The finaliser of MurmurHash3, 64 bits (Austin Appleby, public domain): a bijection in which every
-// bit of the input reaches every bit of the result.
+// The 64-bit finalizer of MurmurHash3 (Austin Appleby, public domain): a bijection in which every
+// input bit affects every output bit.
 __device__ inline unsigned long long scrambled(unsigned long long x) {
   x ^= x >> 33;
   x *= 0xff51afd7ed558ccdull;
@@ -68,7 +68,7 @@ __device__ inline unsigned long long scrambled(unsigned long long x) {
   return x ^ x >> 33;
 }
 
-// Integer sums do not depend on the order of threads.
+// The sum of integers does not depend on the order of the threads.
 __global__ void fingerprint_kernel(const unsigned char* begin, std::int64_t bytes,
                                    unsigned long long* sum) {
   constexpr int kWord = sizeof(unsigned long long);
@@ -96,7 +96,7 @@ __global__ void flush_kernel(const uint4* buffer, std::int64_t count, unsigned* 
     const uint4 v = buffer[i];
     any |= v.x | v.y | v.z | v.w;
   }
-  // The buffer contains zeros. The store never executes, but it keeps the compiler from removing
+  // The buffer contains zeros, so this store never executes. It keeps the compiler from removing
   // the loads.
   if (any != 0) *sink = any;
 }

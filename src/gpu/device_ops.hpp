@@ -10,35 +10,35 @@ struct CUstream_st;
 
 namespace gpuexp {
 
-/// Device memory of a comparison: the result and the sums of each block.
+/// Device memory of a comparison: the result, and the sums of each block.
 inline constexpr int kComparisonBlocks = 4096;
 struct ComparisonSpace {
   ComparisonSums sums;
   ComparisonSums of_block[kComparisonBlocks];
 };
 
-/// Stores the sums of the comparison, of at least one element, in d_space->sums.
+/// Stores the sums of the comparison in d_space->sums. The comparison has at least one element.
 void queue_comparison(const Comparison& comparison, ComparisonSpace* d_space, CUstream_st* stream);
 
-/// Adds the number of bytes in [begin, begin + bytes) that differ from `pattern` to *d_changed.
+/// Adds the number of bytes in [begin, begin + bytes) that are not `pattern` to *d_changed.
 void queue_guard_check(const void* begin, std::int64_t bytes, unsigned char pattern,
                        unsigned long long* d_changed, CUstream_st* stream);
 
-/// Adds a hash of the bytes of [begin, begin + bytes) and their positions to *d_sum. `begin` is
-/// aligned to 8 bytes. Different contents give equal sums only by chance.
+/// Adds a hash of the bytes in [begin, begin + bytes) and their positions to *d_sum. `begin` is a
+/// multiple of 8. Different contents have equal sums only by chance.
 void queue_fingerprint(const void* begin, std::int64_t bytes, unsigned long long* d_sum,
                        CUstream_st* stream);
 
-/// Reads the whole buffer through the caches. This evicts earlier lines and leaves clean ones, so
-/// that no write-back occurs during the next launch. `bytes` is a multiple of 16.
+/// Reads the whole buffer through the caches: this evicts other lines and leaves clean lines, so
+/// that the next launch causes no write-back. `bytes` is a multiple of 16.
 void queue_cache_flush(const void* buffer, std::int64_t bytes, unsigned* d_sink,
                        CUstream_st* stream);
 
-/// Enqueues one block per SM. Each block writes its SM's clock64 and globaltimer to d_stamps[2 ×
-/// SM] and the following element.
+/// Enqueues one block per SM, which stores the SM's clock64 in d_stamps[2 × SM] and its globaltimer
+/// in the next element.
 void queue_clock_stamps(long long* d_stamps, int sm_count, CUstream_st* stream);
 
-/// Enqueues a kernel of one thread that does nothing, to measure the launch overhead.
+/// Enqueues an empty kernel of one thread, to measure launch overhead.
 void queue_empty_kernel(CUstream_st* stream);
 
 }  // namespace gpuexp

@@ -18,8 +18,8 @@ std::string version_text(int version) {
   return version == 0 ? "none" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// The minimum driver for each toolkit (CUDA Toolkit Release Notes, table "CUDA Toolkit and
-// Corresponding Driver Versions"; all minor versions of a toolkit run on the driver of the first).
+// The minimum driver for each toolkit, equal for all its minor versions (CUDA Toolkit Release
+// Notes, table "CUDA Toolkit and Corresponding Driver Versions").
 const char* min_driver(int runtime_version) {
   return runtime_version >= 13000 ? "580" : "525";
 }
@@ -59,8 +59,8 @@ DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
   s.sm_count = p.multiProcessorCount;
   s.sm_clock_max_mhz = attribute(cudaDevAttrClockRate, index) / 1e3;
   s.memory_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
-  // All DRAM types that NVIDIA reports this way make two transfers per memory clock. The result is
-  // kHz × bus width in bytes.
+  // All of NVIDIA's DRAM types make two transfers per memory clock. The factors are transfers per
+  // cycle, Hz, and bus width in bytes.
   const double memory_hz = 1e3 * attribute(cudaDevAttrMemoryClockRate, index);
   s.memory_bytes_per_s = 2.0 * memory_hz * attribute(cudaDevAttrGlobalMemoryBusWidth, index) / 8.0;
   s.l2_bytes = p.l2CacheSize;
@@ -69,7 +69,7 @@ DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
   return s;
 }
 
-// Number of GPUs of the machine if all can access each other's memory, else 1.
+// The machine's number of GPUs if all can access each other's memory, else 1.
 int reachable_gpus() {
   const int gpus = std::min(device_count(), kMaxRanks);
   for (int from = 0; from < device_count(); ++from) {
@@ -146,7 +146,8 @@ DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs) {
   info.driver_version = driver_version();
   const DeviceState state = read_device_state(info.uuid);
   if (state.power_limit_w) info.spec.power_limit_w = *state.power_limit_w;
-  // An idle link may run at a lower generation, and a virtual machine may not report the maximum.
+  // Prefers the maximum, because an idle link may run at a lower generation; a virtual machine may
+  // not report the maximum.
   const auto generation =
       state.pcie_generation_max ? state.pcie_generation_max : state.pcie_generation;
   const auto lanes = state.pcie_width_max ? state.pcie_width_max : state.pcie_width;

@@ -8,7 +8,7 @@
 namespace gpuexp {
 
 CudaStream typical_stream(EventTimer& timer) {
-  // Without a gate, the host's enqueueing time would determine the result, and a profiler would
+  // Without a gate, the measured times would be the host's enqueueing times, and a profiler would
   // show every launch.
   if (!timer.can_gate()) return {};
   constexpr int kStreams = 15;
@@ -20,7 +20,7 @@ CudaStream typical_stream(EventTimer& timer) {
   std::vector<Candidate> candidates(kStreams);
   for (auto& [stream, floor_us] : candidates) {
     const auto launch = [&s = stream] { queue_empty_kernel(s.get()); };
-    launch();  // loads the kernel, which must not happen while a gate blocks the stream
+    launch();  // loads the kernel, which would block while a gate is closed
     stream.synchronize();
     std::vector<double> times_us;
     for (int i = 0; i < kSamples; ++i)

@@ -10,21 +10,22 @@ namespace gpuexp {
 
 class EventTimer {
  public:
-  /// `gated`: if the driver supports it, the stream may be blocked until the timed work is
-  /// enqueued.
+  /// `gated`: whether the stream may be blocked until the timed work is enqueued, if the driver
+  /// supports it.
   explicit EventTimer(bool gated) : gate_(gated) {}
 
   bool can_gate() const { return gate_.available(); }
 
-  /// Microseconds between two events on `stream` around the work that `queue` enqueues; `what`
-  /// names it in messages. With `gated`, which requires can_gate(), the stream is blocked until
-  /// both are enqueued. Throws CudaError, and DeviceError if `queue` waited for the blocked stream.
+  /// Microseconds between two events on `stream` around the work that `queue` enqueues; error
+  /// messages call the work `what`. `gated` requires can_gate() and blocks the stream until the
+  /// work and both events are enqueued. Throws CudaError, and DeviceError if `queue` waited for the
+  /// blocked stream.
   template <class Queue>
   double time_us(const CudaStream& stream, bool gated, const std::string& what,
                  const Queue& queue) {
     return time_us(stream, gated, what, queue, [] {});
   }
-  /// `before` enqueues untimed work that also runs after the gate opens.
+  /// `before` enqueues untimed work, which runs after the gate opens and before the first event.
   template <class Queue, class Before>
   double time_us(const CudaStream& stream, bool gated, const std::string& what, const Queue& queue,
                  const Before& before) {
@@ -56,11 +57,11 @@ class EventTimer {
   StreamGate gate_;
 };
 
-/// The stream with the median time of an empty kernel, out of 15. The time between two events
-/// around a kernel is a constant of the stream's hardware queue: 2.66 to 3.01 µs on an H200, and
-/// the first stream of a process is mostly among the shortest (docs/measuring.md). With an
-/// arbitrary stream, two runs of one binary would differ by this amount. Without a gate, any
-/// stream.
+/// Creates 15 streams and returns the one with the median time of an empty kernel. The time between
+/// two events around a kernel is a constant of the stream's hardware queue: 2.66 to 3.01 µs on an
+/// H200, and mostly among the shortest for the first stream of a process (docs/measuring.md). With
+/// an arbitrary stream, two runs of one binary would differ by this much. Without a gate, returns
+/// the first stream.
 CudaStream typical_stream(EventTimer& timer);
 
 }  // namespace gpuexp

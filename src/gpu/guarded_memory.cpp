@@ -20,20 +20,20 @@ namespace gpuexp {
 
 namespace {
 
-/// Host memory of equal size on every rank, shared as file descriptors (memfd_create). All of it is
-/// mapped into this process and page-locked for its GPU.
+/// Host memory of equal size on every rank, shared as file descriptors (memfd_create). This process
+/// maps the memory of all ranks and page-locks it for its GPU.
 class SharedHostMemory {
  public:
-  /// All ranks must make these calls in the same order. Throws DeviceError.
+  /// All ranks must call the constructor in the same order. Throws DeviceError.
   SharedHostMemory(std::int64_t bytes, RankExchange& ranks);
   ~SharedHostMemory();
   SharedHostMemory(const SharedHostMemory&) = delete;
   SharedHostMemory& operator=(const SharedHostMemory&) = delete;
 
-  /// Alignment of the first byte in every process; at least the alignment of any buffer.
+  /// Alignment of the first byte in every process; at least buffer_alignment() of any buffer.
   static constexpr std::size_t kAlignment = std::size_t{2} << 20;
 
-  /// Address of a rank's memory in this process and on its GPU.
+  /// Address of a rank's memory, in this process and on its GPU.
   unsigned char* of(int rank) const { return mapped_[static_cast<std::size_t>(rank)]; }
 
  private:
@@ -49,7 +49,7 @@ class SharedHostMemory {
                     DeviceFault::refused);
 }
 
-/// Maps the memory at a multiple of kAlignment, so that aligned offsets are aligned in every
+/// Maps the memory at a multiple of kAlignment, so that an offset has the same alignment in every
 /// process.
 unsigned char* mapped(const OwnedDescriptor& descriptor, std::size_t bytes) {
   constexpr std::size_t kAlignment = SharedHostMemory::kAlignment;
@@ -106,12 +106,12 @@ void SharedHostMemory::unmap() {
 
 constexpr unsigned char kGuardPattern = 0xA5;
 
-// True if device code can access the memory in place.
+// True if kernels that check contents can access the memory in place.
 bool is_its_own_image(Residence residence) {
   return residence == Residence::device || residence == Residence::managed;
 }
 
-// The lowest address for a guard whose end is a multiple of `alignment`.
+// The lowest address of a guard that ends at a multiple of `alignment`.
 unsigned char* guard_before_aligned(void* allocated, std::int64_t alignment) {
   const auto begin = reinterpret_cast<std::uintptr_t>(allocated) + kGuardBytes;
   const auto step = static_cast<std::uintptr_t>(alignment);

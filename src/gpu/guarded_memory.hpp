@@ -1,4 +1,4 @@
-// A buffer's memory, on the device or the host, with guard zones around it.
+// A buffer's memory, on device or host, between guard zones.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,25 @@
 
 namespace gpuexp {
 
-/// Uninitialized memory with a guard zone immediately before its first and after its last byte. The
-/// first byte is aligned to buffer_alignment(). Device code that generates, checks and compares
-/// contents works on an image in device memory. For buffers on the host the image is a copy, which
-/// pull() and push() transfer; for all others it is the buffer itself.
+/// Uninitialized memory with a guard zone immediately before the first and after the last byte. The
+/// first byte is aligned to buffer_alignment(). Kernels that generate, check and compare contents
+/// access an image in device memory: a copy, transferred by pull() and push(), for buffers on the
+/// host, and the buffer itself for other buffers.
 class GuardedMemory {
  public:
-  /// With `peers`, device memory or page-locked host memory is shared with all of them; every peer
-  /// must make the same call.
+  /// With `peers`, all ranks share device memory or page-locked host memory, and all must make the
+  /// same call.
   GuardedMemory(std::int64_t bytes, Residence residence, PeerGroup* peers = nullptr);
   GuardedMemory(GuardedMemory&&) noexcept = default;
   GuardedMemory& operator=(GuardedMemory&&) = delete;
 
-  /// Address for launches.
+  /// Address that launches use.
   unsigned char* data() const { return memory_ + kGuard; }
   unsigned char* image() const { return image_ + kGuard; }
-  /// Address at which launches of this rank access another rank's buffer, which has the same offset
-  /// in its allocation.
+  /// Address at which launches of this rank access the buffer of another rank.
   unsigned char* data_of(int rank) const;
   std::int64_t bytes() const { return bytes_; }
-  /// True for device memory, which can be checked without a transfer.
+  /// True for device memory, which checks access without a transfer.
   bool is_on_device() const { return residence_ == Residence::device; }
   bool is_managed() const { return residence_ == Residence::managed; }
   bool has(const void* address) const {
@@ -50,7 +49,6 @@ class GuardedMemory {
 
   /// Writes the guards of the image.
   void set_guards(const CudaStream& stream) const;
-  /// Adds the number of modified guard bytes in the image to *d_changed.
   void queue_check(unsigned long long* d_changed, const CudaStream& stream) const;
 
  private:

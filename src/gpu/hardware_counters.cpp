@@ -20,7 +20,7 @@ namespace gpuexp {
 
 namespace {
 
-/// Why this device or its set-up cannot be profiled; empty if it can.
+/// Why CUPTI cannot profile this device; empty if it can.
 std::string unsupported(int device) {
   GPUEXP_CUPTI_PARAMS(CUpti_Profiler_DeviceSupported_Params, params);
   params.cuDevice = device;
@@ -62,7 +62,7 @@ class HardwareCounters::Impl {
     availability_.resize(available.counterAvailabilityImageSize);
     available.pCounterAvailabilityImage = availability_.data();
     GPUEXP_CUPTI(cuptiProfilerGetCounterAvailability, &available);
-    // A trial session, so that missing permissions are reported before minutes of timing.
+    // A trial session reports missing permissions before minutes of timing.
     RangeProfiler once(context_);
     const LaunchRanges subscribed(once);
   }
@@ -89,7 +89,7 @@ class HardwareCounters::Impl {
       int passes = 0;
       const std::vector<Ranges> ranges = replay(launches, passes);
       const std::vector<std::string>& kernels = session_->ranges.names();
-      // The profiler keeps the size of its first image, so a larger image requires a new session.
+      // The profiler keeps the size of its first image: a larger image requires a new session.
       if (kernels.size() > max_ranges_) {
         session_.reset();
         continue;
@@ -112,9 +112,9 @@ class HardwareCounters::Impl {
   void release() { session_.reset(); }
 
  private:
-  /// The active profiler, the subscription to launches and a blank image, reused for all counted
-  /// launches. A session applies to one set of metrics: a profiler configured for few metrics
-  /// returns NaN for larger sets.
+  /// The active profiler, its subscription to launches, and a blank image. A session is reused for
+  /// all launches with the same metrics; a profiler configured for a few metrics returns NaN for a
+  /// larger set.
   struct ProfilerSession {
     ProfilerSession(CUcontext context, const std::vector<std::string>& of,
                     const std::vector<const char*>& names, std::size_t max_ranges)
@@ -134,7 +134,7 @@ class HardwareCounters::Impl {
     std::vector<std::uint8_t> image;
   };
 
-  /// Index range of one launch's ranges, in order of enqueueing.
+  /// Indices of one launch's ranges, in order of enqueueing.
   struct Ranges {
     std::size_t begin;
     std::size_t end;
@@ -149,7 +149,6 @@ class HardwareCounters::Impl {
     return found->second;
   }
 
-  /// Runs all passes.
   std::vector<Ranges> replay(const std::vector<Launch>& launches, int& passes) try {
     std::vector<Ranges> found;
     LaunchRanges& ranges = session_->ranges;
@@ -158,7 +157,7 @@ class HardwareCounters::Impl {
       ranges.start_pass(max_ranges_);
       session_->profiler.start();
       for (const Launch& launch : launches) {
-        // The driver evicts L2 at the start of a pass, so preparation must happen within the pass.
+        // Within the pass, because the driver evicts L2 when a pass starts.
         launch.prepare();
         const std::size_t begin = ranges.names().size();
         if (launch.as_one) {

@@ -1,4 +1,4 @@
-// Hardware counts of kernels, read in this process with CUPTI's range profiler.
+// Hardware counts of kernels, by CUPTI's range profiler in this process.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,11 @@
 
 namespace gpuexp {
 
-/// Hardware counters of the current device, in its primary context.
+/// Hardware counters of the current device's primary context.
 class HardwareCounters {
  public:
-  /// Loads CUPTI and checks once that the driver permits counters. Throws CountersUnavailable.
+  /// Loads CUPTI and checks that the driver permits counters. Throws CountersUnavailable if it does
+  /// not.
   HardwareCounters();
   ~HardwareCounters();
   HardwareCounters(HardwareCounters&&) noexcept;
@@ -22,17 +23,16 @@ class HardwareCounters {
   /// The metrics that this chip does not have.
   std::vector<std::string> unknown(const std::vector<std::string>& metrics);
 
-  /// A launch, and the preparation of memory and caches before it. Both functions return after the
-  /// GPU has completed their work.
+  /// A launch, and the preparation of memory and caches before it. Both functions must wait for the
+  /// GPU to complete their work.
   struct Launch {
     std::function<void()> prepare;
     std::function<void()> launch;
-    bool as_one = false;  ///< count all kernels together, for kernels that overlap
+    bool as_one = false;  ///< count all kernels in one range, because they overlap
   };
-  /// Counts the kernels of each launch. A GPU has few counters, so several passes are necessary.
-  /// Starting and ending a pass takes the driver 12 ms on an H200, so launches that share passes
-  /// cost a ninth (20 rows: 8.9 ms each instead of 80.5). The profiler stays active until
-  /// release(). Throws DeviceError.
+  /// Counts the kernels of each launch, in several passes because a GPU has few counters. Starting
+  /// and ending a pass takes the driver 12 ms on an H200, so 20 launches that share passes take 8.9
+  /// ms each instead of 80.5 ms. The profiler stays active until release(). Throws DeviceError.
   std::vector<LaunchCounts> count(const std::vector<std::string>& metrics,
                                   const std::vector<Launch>& launches);
 

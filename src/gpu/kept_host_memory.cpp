@@ -19,11 +19,12 @@ Kept& kept() {
   return all;
 }
 
-/// Larger amounts are returned immediately, because other programs cannot use cached memory.
+/// More memory than this is returned to the system, because other programs cannot use cached
+/// memory.
 constexpr std::size_t kMaxKeptBytes = std::size_t{12} << 30;
 
 bool keep(void* memory, std::size_t bytes, Residence residence) noexcept try {
-  // Managed memory is not cached, because it would keep the memory advice given to the driver.
+  // Managed memory is not cached, because it would keep the memory advice of its previous buffer.
   if (residence == Residence::managed) return false;
   std::size_t all = bytes;
   for (const auto& [kind, other] : kept())
@@ -35,11 +36,11 @@ bool keep(void* memory, std::size_t bytes, Residence residence) noexcept try {
   return false;
 }
 
-/// Returns null if pageable memory cannot be allocated; throws CudaError for other memory.
+/// Null if pageable memory cannot be allocated. Throws CudaError for other residences.
 void* allocate(std::size_t bytes, Residence residence) {
   void* memory = nullptr;
   switch (residence) {
-    case Residence::device: break;  // not the host's
+    case Residence::device: break;  // not host memory
     case Residence::managed: GPUEXP_CUDA(cudaMallocManaged(&memory, bytes)); break;
     case Residence::pinned: GPUEXP_CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault)); break;
     case Residence::write_combined:
@@ -87,7 +88,7 @@ KeptHostMemory::KeptHostMemory(std::size_t bytes, Residence residence)
   }
 }
 
-// Synchronizes first, because a copy may still access the memory.
+// Synchronizes, because a copy may still access the memory.
 KeptHostMemory::~KeptHostMemory() {
   if (!memory_) return;
   GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());

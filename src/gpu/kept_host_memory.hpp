@@ -1,4 +1,4 @@
-// Host memory of buffers, cached for later buffers of the same size.
+// A cache of host memory for buffers.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace gpuexp {
 
-/// Uninitialized host memory of one residence other than Residence::device. Freed memory is cached,
-/// up to 12 GiB in total, and reused by the next buffer of equal size and residence: locking the
-/// pages of a few GiB takes seconds (docs/measuring.md), and experiments of one config often have
-/// equal sizes. Only the device's thread may use it.
+/// Uninitialized host memory with a residence other than Residence::device. The destructor caches
+/// up to 12 GiB in total, for the next buffer of equal size and residence: experiments of one
+/// config often have equal sizes, and locking the pages of a few GiB takes seconds
+/// (docs/measuring.md). Only the device's thread may use this class.
 class KeptHostMemory {
  public:
   KeptHostMemory() = default;

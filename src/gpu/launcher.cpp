@@ -17,7 +17,7 @@ cudaMemLocation on_device(int device) {
   return {cudaMemLocationTypeDevice, device};
 }
 
-// Mapping the memory for the device prevents page faults; kernels then read over the bus.
+// Mapping the memory for the device avoids page faults; kernels then access it over the bus.
 void give_advice(const AdviseStep& step, int device) {
   const auto advise = [&](cudaMemoryAdvise advice, cudaMemLocation location) {
     GPUEXP_CUDA(cudaMemAdvise(step.memory, static_cast<std::size_t>(step.bytes), advice, location));
@@ -49,7 +49,6 @@ bool is_on_device(const void* memory) {
   return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
 }
 
-/// The kernel's name without template arguments; "kernel" if unknown.
 std::string name_of_kernel(const void* host_function) {
   std::size_t count = 0;
   const KernelResource* const table = kernel_resource_table(count);
@@ -120,7 +119,7 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission s
       done_.try_emplace(place);
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) prepare(*kernel, kernels_[i]);
   }
-  // The first stream waits for the last step of every other stream.
+  // Stream 0 waits for the last step of every other stream.
   std::map<int, std::size_t> last;
   for (std::size_t i = 0; i < kernels_.size(); ++i)
     last[steps_.all()[i].stream] = i;
@@ -147,7 +146,8 @@ void PreparedSteps::add_stream(int number) {
 }
 
 void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
-  kernel.tensor_maps.reserve(step.arguments.count());  // parameters point into both vectors
+  kernel.tensor_maps.reserve(
+      step.arguments.count());  // no reallocation, because parameters point into both
   kernel.textures.reserve(step.arguments.count());
   for (std::size_t i = 0; i < step.arguments.count(); ++i) {
     if (const TensorMap* map = step.arguments.tensor_map(i)) {
@@ -163,7 +163,7 @@ void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
   kernel.config.blockDim = dim(step.shape.block);
   kernel.config.dynamicSmemBytes = static_cast<std::size_t>(step.shape.dynamic_shared_bytes);
   kernel.config.numAttrs = static_cast<unsigned>(kernel.attributes.size());
-  // More than 48 KiB of dynamic shared memory per block requires this attribute.
+  // Dynamic shared memory above 48 KiB per block requires this attribute.
   constexpr std::int64_t kDefaultDynamicShared = 48 * 1024;
   if (step.shape.dynamic_shared_bytes > kDefaultDynamicShared) {
     GPUEXP_CUDA(cudaFuncSetAttribute(step.shape.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -260,8 +260,8 @@ void PreparedSteps::enqueue_each(const StepHook& before, const StepHook& after) 
 }
 
 std::vector<StepTime> PreparedSteps::timeline() const {
-  // The event before a step completes once the preceding step has ended and the step's dependencies
-  // are complete; the event after it completes when the step has ended.
+  // The event before a step completes when the preceding step has ended and the step's dependencies
+  // are complete. The event after a step completes when the step has ended.
   const CudaEvent start;
   const std::vector<CudaEvent> begun(kernels_.size());
   std::size_t place = 0;
@@ -292,7 +292,7 @@ bool PreparedSteps::reach(const void* memory, std::int64_t bytes) const {
   const auto points_inside = [&](const void* pointer) {
     return is_inside(reinterpret_cast<std::uintptr_t>(pointer));
   };
-  // Packed arguments have the layout of kernel parameters, in which pointers are aligned.
+  // Packed arguments have the layout of kernel parameters, so pointers are aligned.
   const auto has_pointer = [&](const PackedArguments& arguments) {
     const std::vector<std::byte>& packed = arguments.bytes();
     for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= packed.size();

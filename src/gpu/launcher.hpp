@@ -1,5 +1,4 @@
-// Enqueues the steps of variants on CUDA streams. The harness's own kernels (flush, guards, clock,
-// rank barrier) are launched in device_ops.cu and peer_barrier.cu.
+// Enqueues the steps of variants on CUDA streams.
 #pragma once
 
 #include <functional>
@@ -17,35 +16,33 @@
 
 namespace gpuexp {
 
-/// Steps prepared for enqueueing, so that no preparation occurs between two events.
+/// Steps that are prepared, so that no preparation occurs between two events.
 class PreparedSteps {
  public:
-  /// Prepares steps for the current device. `stream` is stream 0 of the steps and must outlive this
-  /// object. Throws CudaError if a kernel cannot have the resources of its shape.
+  /// Prepares steps for the current device. `stream`, which must outlive this object, is stream 0
+  /// of the steps. Throws CudaError if a kernel cannot have the resources of its shape.
   PreparedSteps(Steps steps, const CudaStream& stream,
                 Submission submission = Submission::one_by_one);
 
-  /// Enqueues the steps as `submission` specifies. Throws CudaError if a launch fails; exceptions
-  /// of opaque steps propagate.
+  /// Enqueues the steps as `submission` specifies. Throws CudaError if a launch fails, and any
+  /// exception of opaque steps.
   void enqueue() const;
-  /// Enqueues the steps one by one, regardless of `submission`. The calls can be captured into a
-  /// graph unless a step waits for the GPU. `before` and `after` are called with each step, before
-  /// and after it is enqueued.
+  /// Enqueues the steps one by one, regardless of `submission`. A graph can capture the calls
+  /// unless a step waits for the GPU. Calls `before` and `after` around the enqueueing of each
+  /// step.
   using StepHook = std::function<void(const Step&)>;
   void enqueue_each(const StepHook& before = {}, const StepHook& after = {}) const;
-  /// Enqueues the steps one by one, waits, and returns when each started and ended.
+  /// Enqueues the steps one by one, waits for them, and returns their start and end times.
   std::vector<StepTime> timeline() const;
 
-  /// True if a step contains an address in this memory, or may: the memory that libraries, textures
-  /// and tensor maps access is not analyzed.
+  /// True if a step may access this memory. Libraries, textures and tensor maps are assumed to
+  /// access it, because their addresses are not analyzed.
   bool reach(const void* memory, std::int64_t bytes) const;
 
-  /// True if a launch marks L2 lines as persisting.
   bool has_window() const;
-  /// Maximum L2 set-aside of its access policy windows, in bytes.
+  /// Maximum L2 set-aside, in bytes, of the launches' access policy windows.
   std::int64_t set_aside_bytes() const;
   bool overlap() const { return steps_.overlap(); }
-  /// True if a kernel is known to launch kernels.
   bool launches_kernels() const;
   std::size_t size() const { return kernels_.size(); }
 
@@ -63,13 +60,13 @@ class PreparedSteps {
   void enqueue_step(std::size_t place) const;
   cudaStream_t stream_of(std::size_t place) const;
   cudaStream_t stream_numbered(int number) const;
-  /// Sets the arguments of all kernels in the graph, as if they had changed.
+  /// Sets the arguments of all kernels in the graph, as an application does whose arguments change.
   void update_graph() const;
 
   Steps steps_;
   const CudaStream* first_;
   int device_ = 0;
-  std::vector<Kernel> kernels_;  ///< by index of the step; empty for other steps
+  std::vector<Kernel> kernels_;  ///< by index of the step; empty for steps that are no kernel
   std::map<int, CudaStream>
       other_streams_;               ///< by Step::stream, except for the legacy default stream
   std::vector<int> other_numbers_;  ///< all streams except the first, as Step::stream

@@ -15,8 +15,8 @@ namespace gpuexp::nccl {
 
 namespace {
 
-// Declarations from nccl.h of NCCL 2.19 to 2.28 (NVIDIA, NCCL documentation, API reference), so
-// that building does not require the header.
+// Declarations from nccl.h of NCCL 2.19 to 2.28 (NCCL documentation, API reference), so that
+// building does not require the header.
 using Communicator = struct ncclComm*;
 using Result = int;
 struct UniqueId {
@@ -97,8 +97,8 @@ int type_of(DataType type) {
 }
 
 /// The communicator of a group of ranks, for buffers with one kind of registration. NCCL identifies
-/// registered buffers by address, so a shared communicator would use registration in calls that
-/// measure the unregistered case.
+/// registered buffers by address, so a communicator shared between kinds would also use the
+/// registration in calls with Buffers::plain.
 class Group {
  public:
   Group(PeerGroup& peers, Buffers buffers)
@@ -119,7 +119,6 @@ class Group {
   const std::string& meeting() const { return meeting_; }
   Communicator communicator() const { return communicator_; }
 
-  /// Registers the buffer unless it is registered already.
   void know(const void* buffer, std::size_t bytes) {
     if (buffers_ == Buffers::plain) return;
     const auto [known, is_new] = known_.try_emplace({buffer, bytes});
@@ -158,7 +157,6 @@ Groups& groups() {
   return all;
 }
 
-/// The group of the ranks to which this process currently belongs.
 Group& group_of(PeerGroup& peers, Buffers buffers) {
   std::unique_ptr<Group>& group = groups()[buffers];
   if (!group || group->meeting() != peers.exchange().place().meeting) {

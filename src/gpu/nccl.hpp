@@ -1,5 +1,5 @@
-// NCCL's collectives between the ranks of a problem as reference variants, loaded at run time and
-// skipped if NCCL is missing. NVLink multicast (NVLS) is disabled.
+// NCCL's collectives between a problem's ranks as reference variants, loaded at run time. NVLink
+// multicast (NVLS) is disabled.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@
 
 namespace gpuexp::nccl {
 
-/// Why NCCL cannot be used on this machine; empty if it can. Does not load NCCL if the environment
-/// already rules it out.
+/// Why NCCL cannot be used; empty if it can. Does not load NCCL if the environment rules it out.
 std::optional<std::string> unavailable();
 
 enum class Operation { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, shift };
@@ -20,10 +19,10 @@ enum class Operation { all_reduce, all_gather, reduce_scatter, broadcast, all_to
 enum class Buffers {
   plain,       ///< not registered
   registered,  ///< registered with the communicator (ncclCommRegister)
-  windows,     ///< symmetric windows (ncclCommWindowRegister), which other ranks' kernels access
+  windows,     ///< symmetric windows (ncclCommWindowRegister), which kernels of other ranks access
 };
 
-/// One rank's part of a collective. Reductions are sums of fp32 or bf16; `x` and `y` have n
+/// One rank's call of a collective. Reductions are sums of fp32 or bf16; `x` and `y` have n
 /// elements.
 struct Call {
   Operation operation;
@@ -36,12 +35,12 @@ struct Call {
   int ranks;
 };
 
-/// A step that enqueues the collective. All ranks must call in the same order; the first call of a
-/// group of ranks creates its communicator. It throws DeviceError if NCCL fails.
+/// Enqueues the collective. All ranks must call in the same order; the first call of a group of
+/// ranks creates its communicator. Throws DeviceError if NCCL fails.
 Steps step_of(const Call& call);
 
-/// Sets NCCL_NVLS_ENABLE=0, overriding any value, and checks the other variables. Returns a reason
-/// if they request NVLS, else empty. Must be called before anything loads NCCL.
+/// Sets NCCL_NVLS_ENABLE=0. Returns a reason if another variable requests NVLS, else empty. Must be
+/// called before anything loads NCCL.
 std::optional<std::string> prepare_environment();
 
 }  // namespace gpuexp::nccl

@@ -1,6 +1,6 @@
 // NVML, the driver's management library, called by name through its stable C interface (NVML API
-// Reference Guide), read-only. It does not use nvml.h, because not all toolkits contain it and the
-// library belongs to the driver. NVML needs no CUDA context.
+// Reference Guide), read-only. nvml.h is not used, because some toolkits lack it. NVML needs no
+// CUDA context.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// The function's status; -1 if the library does not have the function.
+  /// The function's status; -1 if the library lacks the function.
   template <class Signature, class... Arguments>
   int call(const char* name, Arguments... arguments) const {
     auto* f = handle_ ? reinterpret_cast<Signature*>(dlsym(handle_, name)) : nullptr;
@@ -56,7 +56,7 @@ class Library {
 struct ClockReason {
   unsigned long long bit;
   const char* name;
-  bool is_slowdown;  ///< the clock is below the requested one although the GPU is busy
+  bool is_slowdown;  ///< the clock is below the requested clock although the GPU is busy
 };
 inline constexpr std::array<ClockReason, 9> kClockReasons{
     {{0x001, "gpu_idle", false},
@@ -69,7 +69,7 @@ inline constexpr std::array<ClockReason, 9> kClockReasons{
      {0x080, "hw_power_brake_slowdown", true},
      {0x100, "display_clock_setting", false}}};
 
-/// Queries of one GPU; each result is empty if NVML or the GPU does not provide it.
+/// Queries of one GPU. A result is empty if NVML or the GPU does not provide it.
 class Gpu {
  public:
   Gpu(const Library& library, Device device) : library_(library), device_(device) {}
@@ -106,8 +106,8 @@ class Gpu {
     const auto value = number(name);
     return value ? std::optional(*value / kMilliwattsPerWatt) : std::nullopt;
   }
-  /// Instantaneous power. On Ampere and later, nvmlDeviceGetPowerUsage is the mean of the last
-  /// second, which may include another load; it is used only if the driver has no newer query.
+  /// Instantaneous power. nvmlDeviceGetPowerUsage, the fallback for older drivers, is the mean over
+  /// the last second on Ampere and later, and may include an earlier load.
   std::optional<double> power_now_w() const {
     struct FieldValue {  // nvmlFieldValue_t
       unsigned field;
@@ -126,7 +126,7 @@ class Gpu {
     if (!known || field.status != kSuccess) return watts("nvmlDeviceGetPowerUsage");
     return static_cast<double>(static_cast<unsigned>(field.value)) / kMilliwattsPerWatt;
   }
-  /// MHz; also empty for 0, which means unknown.
+  /// MHz; empty also for NVML's 0, which means unknown.
   std::optional<double> clock(const char* name, int kind) const {
     const auto value = number_of(name, kind);
     return value && *value > 0 ? std::optional<double>(*value) : std::nullopt;
@@ -136,7 +136,7 @@ class Gpu {
     const auto value = number_of("nvmlDeviceGetTemperature", kOfGpu);
     return value ? std::optional<double>(*value) : std::nullopt;
   }
-  /// Bits of kClockReasons. Drivers before 535 have only the function's older name.
+  /// Bits of kClockReasons. Drivers before 535 have only the older name of the function.
   std::optional<unsigned long long> clock_reasons() const {
     unsigned long long reasons = 0;
     for (const char* name :
@@ -151,7 +151,7 @@ class Gpu {
   Device device_;
 };
 
-/// The whole GPU with this CUDA UUID ("GPU-…"), or the GPU that contains the MIG instance with it.
+/// The GPU with this CUDA UUID ("GPU-…"), or the GPU that contains the MIG instance with this UUID.
 struct FoundGpu {
   Gpu gpu;
   bool is_mig_instance;
@@ -159,7 +159,7 @@ struct FoundGpu {
 
 inline std::optional<FoundGpu> find_gpu(const Library& library, const std::string& uuid) {
   if (const auto whole = library.device(uuid)) return FoundGpu{{library, *whole}, false};
-  // CUDA reports a MIG instance's UUID with the prefix of a whole GPU.
+  // CUDA reports a MIG instance's UUID with the prefix "GPU-".
   constexpr std::string_view kGpu = "GPU-";
   if (uuid.rfind(kGpu, 0) != 0) return std::nullopt;
   const auto instance = library.device("MIG-" + uuid.substr(kGpu.size()));

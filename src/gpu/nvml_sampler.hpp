@@ -13,20 +13,20 @@
 
 namespace gpuexp {
 
-/// Reads clocks, power, temperature and clock reasons every kPeriod in a background thread.
+/// Reads clocks, power, temperature and clock reasons in a background thread.
 class NvmlSampler {
  public:
   static constexpr std::chrono::milliseconds kPeriod{50};
 
-  /// Samples the GPU with this UUID ("GPU-…"), or the GPU that contains the MIG instance with it.
-  /// Reads nothing if NVML or the GPU is missing.
+  /// Samples the GPU with this UUID ("GPU-…"), or the GPU that contains the MIG instance with this
+  /// UUID. Reads nothing if NVML or the GPU is missing.
   explicit NvmlSampler(const std::string& uuid);
   ~NvmlSampler();
   NvmlSampler(const NvmlSampler&) = delete;
   NvmlSampler& operator=(const NvmlSampler&) = delete;
 
-  /// Telemetry between two times of std::chrono::steady_clock, in seconds. Empty if there was no
-  /// reading: an earlier one belongs to another load.
+  /// Telemetry between two times of std::chrono::steady_clock, in seconds; empty if no reading lies
+  /// between them.
   Telemetry between(double from_s, double to_s) const;
 
  private:

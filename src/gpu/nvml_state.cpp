@@ -49,7 +49,8 @@ void read_memory(const Gpu& gpu, DeviceState& s) {
   s.page_retirement_pending = gpu.flag("nvmlDeviceGetRetiredPagesPendingStatus");
 }
 
-// Newer drivers report only the distance, older ones only the threshold.
+// Newer drivers report only the margin to the slowdown temperature, older drivers only that
+// temperature.
 std::optional<double> slowdown_margin(const Gpu& gpu, std::optional<double> temperature_c) {
   struct Margin {
     unsigned version;
@@ -101,7 +102,7 @@ void read_link(const Gpu& gpu, DeviceState& s) {
   s.pcie_width_max = gpu.integer("nvmlDeviceGetMaxPcieLinkWidth");
 }
 
-/// nvmlProcessInfo_t of the functions whose names end in _v2 and _v3.
+/// nvmlProcessInfo_t, for functions whose names end in _v2 and _v3.
 struct Process {
   unsigned pid;
   unsigned long long bytes;
@@ -111,7 +112,7 @@ struct Process {
 
 std::optional<std::vector<Process>> processes(const Gpu& gpu, const char* name) {
   using List = int(Device, unsigned*, Process*);
-  constexpr unsigned kMore = 16;  // processes that may start between the two calls
+  constexpr unsigned kMore = 16;  // for processes that start between the two calls
   unsigned count = 0;
   const int status = gpu.status_of<List>(name, &count, nullptr);
   if (status == nvml::kSuccess) return std::vector<Process>{};
@@ -133,7 +134,7 @@ void read_sharing(const Gpu& gpu, DeviceState& s) {
                                               "exclusive_process"};
   const auto mode = gpu.number("nvmlDeviceGetComputeMode");
   if (mode && *mode < kModes.size()) s.compute_mode = kModes[*mode];
-  std::set<unsigned> seen;  // a process may compute and draw
+  std::set<unsigned> seen;  // a process may use the GPU for both computing and graphics
   for (const char* name :
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v3"}) {
     const auto found = processes(gpu, name);
@@ -148,7 +149,7 @@ void read_sharing(const Gpu& gpu, DeviceState& s) {
   }
 }
 
-/// nvmlPciInfo_t of the functions that end in _v2 and _v3.
+/// nvmlPciInfo_t, for functions whose names end in _v2 and _v3.
 struct PciInfo {
   char legacy_bus_id[16];
   unsigned domain;
@@ -159,7 +160,6 @@ struct PciInfo {
   char bus_id[32];
 };
 
-/// An active NVLink and its remote end.
 struct NvLink {
   unsigned number = 0;
   bool ends_at_switch = false;
@@ -250,7 +250,7 @@ Found found(const Library& library, GpuPlace& place) {
   return f;
 }
 
-// All links of a GPU to switches reach every other GPU on these switches.
+// If GPUs are connected by switches, each of a GPU's links to a switch reaches every other GPU.
 GpuLink link_of(const Library& library, const Found& a, const Found& b) {
   GpuLink link;
   if (!a.device || !b.device) return link;

@@ -1,4 +1,4 @@
-// The state of a GPU according to NVML. Read-only: no function changes a setting.
+// The state of a GPU according to NVML. No function changes a setting.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace gpuexp {
 
 /// State of the GPU with this UUID ("GPU-…", DeviceInfo::uuid), or of the GPU that contains the MIG
-/// instance with it. Never throws: unknown values are empty, and so are all without NVML. `load`
-/// stays empty. The processes include this one if it has a context on the GPU.
+/// instance with this UUID. Never throws: unknown values are empty. `load` stays empty. `processes`
+/// includes this process if it has a context on the GPU.
 DeviceState read_device_state(const std::string& uuid) noexcept;
 
 /// "580.159.04"; empty without NVML.
 std::optional<std::string> driver_version() noexcept;
 
-/// Fills in the links between the GPUs, whose names, UUIDs and bus ids are given. Never throws:
-/// unknown values are empty. MIG instances have no links.
+/// Adds the links between the GPUs, whose names, UUIDs and bus ids are given. Never throws: unknown
+/// values are empty. MIG instances have no links.
 Topology read_topology(std::vector<GpuPlace> gpus) noexcept;
 
 }  // namespace gpuexp

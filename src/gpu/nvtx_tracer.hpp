@@ -1,4 +1,4 @@
-// NVTX ranges in the domain "gpuexp", as nsys and ncu show them.
+// NVTX ranges in the domain "gpuexp", which nsys and ncu show.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// A tracer that emits NVTX ranges; its cost is negligible without a listening tool.
+/// A tracer that emits NVTX ranges. Its cost is negligible if no tool listens.
 std::unique_ptr<Tracer> make_nvtx_tracer();
 
 }  // namespace gpuexp

@@ -11,7 +11,7 @@ __device__ long long globaltimer_ns() {
   return ns;
 }
 
-// System scope, because the other side is another GPU (PTX ISA, memory consistency model).
+// System scope, because the other thread runs on another GPU (PTX ISA, memory consistency model).
 __device__ void store_release(unsigned* to, unsigned value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" : : "l"(to), "r"(value) : "memory");
 }
@@ -21,7 +21,7 @@ __device__ unsigned load_acquire(const unsigned* from) {
   return value;
 }
 
-// Numbers may wrap around, so their difference is compared.
+// Compares the difference, because numbers wrap around.
 __device__ bool has_arrived(unsigned at, unsigned number) {
   return static_cast<int>(at - number) >= 0;
 }
@@ -38,8 +38,8 @@ __device__ void wait_for(const unsigned* word, unsigned number, int rank, long l
   }
 }
 
-// Delay from the last arrival to the common start; it exceeds the latency of the signal to the
-// other ranks.
+// Delay from the last arrival to the common start, longer than a signal takes to reach the other
+// ranks.
 constexpr long long kStartDelayNs = 3000;
 
 __global__ void peer_barrier_kernel(Ranks<BarrierSignals> signals, int rank, int ranks,
@@ -47,7 +47,7 @@ __global__ void peer_barrier_kernel(Ranks<BarrierSignals> signals, int rank, int
                                     BarrierReport* report) {
   __shared__ long long arrival_ns[kMaxRanks];
   const int other = static_cast<int>(threadIdx.x);
-  const unsigned slot = number % 2;  // a rank that is ahead writes the slot of the next barrier
+  const unsigned slot = number % 2;  // a rank that is one barrier ahead writes the other slot
   if (other < ranks) {
     static_cast<volatile BarrierSignals*>(signals.of[other])->arrived_ns[rank][slot] =
         globaltimer_ns() - ahead_ns;

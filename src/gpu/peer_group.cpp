@@ -82,7 +82,6 @@ CUmemAllocationProp memory_on(int device, PeerHandles handles) {
   return wanted;
 }
 
-/// Allocation granularity of such memory in bytes.
 std::int64_t granularity(const CUmemAllocationProp& wanted) {
   std::size_t step = 0;
   check(driver().granularity(&step, &wanted, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
@@ -90,7 +89,7 @@ std::int64_t granularity(const CUmemAllocationProp& wanted) {
   return static_cast<std::int64_t>(step);
 }
 
-/// A handle to memory, released by the destructor; mappings remain.
+/// A handle to memory. The destructor releases the handle; mappings of the memory remain.
 class MemoryHandle {
  public:
   MemoryHandle(std::int64_t bytes, int device, PeerHandles handles) {
@@ -98,7 +97,7 @@ class MemoryHandle {
     check(driver().create(&handle_, static_cast<std::size_t>(bytes), &wanted, 0),
           fmt::format("{} bytes of memory that other GPUs can access (cuMemCreate)", bytes));
   }
-  /// Imports the memory of another rank from its exported().
+  /// Imports another rank's memory from the message that the rank's exported() returned.
   MemoryHandle(const RankExchange::RankMessage& exported, int rank) {
     const auto import_as = [&](void* handle, CUmemAllocationHandleType type) {
       check(driver().import_handle(&handle_, handle, type),
@@ -120,7 +119,8 @@ class MemoryHandle {
   MemoryHandle& operator=(const MemoryHandle&) = delete;
 
   CUmemGenericAllocationHandle get() const { return handle_; }
-  /// The handle for other ranks: a descriptor, or the bytes of a fabric handle.
+  /// The message with which other ranks import this memory: a descriptor, or a fabric handle's
+  /// bytes.
   RankExchange::RankMessage exported(PeerHandles handles) const {
     const auto export_to = [&](void* handle, CUmemAllocationHandleType type) {
       check(driver().export_handle(handle, handle_, type, 0),
@@ -142,8 +142,7 @@ class MemoryHandle {
 
 // CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED is not sufficient: H200s report it although
 // cuMemCreate fails without an IMEX channel (NVIDIA IMEX Service for NVLink Networks, IMEX
-// Channels). Without a channel this does not call cuMemCreate, because memcheck would report an
-// error.
+// Channels). The channel is checked first, because memcheck reports a failed cuMemCreate.
 bool grants_fabric_handles(int device) {
   std::error_code none;
   if (std::filesystem::directory_iterator("/dev/nvidia-caps-imex-channels", none) ==
@@ -259,7 +258,7 @@ PeerGroup::~PeerGroup() {
 
 std::shared_ptr<PeerMemory> PeerGroup::memory(std::int64_t bytes) {
   std::unique_ptr<PeerMemory> memory;
-  // All ranks request the same sizes in the same order, so all find the same free memory.
+  // All ranks request the same sizes in the same order, so they choose the same free memory.
   if (const auto found = free_.lower_bound(bytes);
       found != free_.end() && found->first <= 2 * bytes) {
     memory = std::move(found->second);
@@ -324,7 +323,7 @@ void PeerGroup::calibrate() {
     }
   }
   stream_.synchronize();
-  // Rank 0 has all offsets; each rank reads its own.
+  // Rank 0 sends all offsets; each rank reads its own.
   std::string of_all;
   for (const ClockOffset& offset : offsets)
     of_all += fmt::format("{} ", std::llround(offset.ahead_ns));

@@ -1,4 +1,4 @@
-// The GPUs of one problem: memory that all of them can access, and a barrier between them.
+// The GPUs of one problem: memory that all of the GPUs can access, and a barrier between the GPUs.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace gpuexp {
 struct BarrierSignals;
 struct BarrierReport;
 
-/// Handle type by which ranks import each other's memory (CUDA Driver API,
+/// Type of the handle with which a rank imports another rank's memory (CUDA Driver API,
 /// CUmemAllocationHandleType).
 enum class PeerHandles {
   descriptors,  ///< POSIX file descriptors, for processes of one host
   fabric,       ///< bytes, for any process of an NVLink domain; requires an IMEX channel
 };
 
-/// Memory of equal size on every rank, mapped into this process: its own and that of all others
-/// (CUDA Driver API, virtual memory management). The rest of the program uses cudaMallocAsync,
-/// whose memory CUDA IPC cannot share.
+/// Memory of equal size on every rank; the memory of all ranks is mapped into this process (CUDA
+/// Driver API, virtual memory management). CUDA IPC cannot share the memory of cudaMallocAsync,
+/// which the rest of the program uses.
 class PeerMemory {
  public:
   /// All ranks must request the same size. Throws DeviceError.
@@ -41,20 +41,20 @@ class PeerMemory {
  private:
   void unmap();
 
-  std::int64_t bytes_ = 0;  ///< rounded up
+  std::int64_t bytes_ = 0;  ///< rounded up to the allocation granularity
   std::vector<unsigned char*> mapped_;
 };
 
-/// One rank's membership in the group.
+/// One rank's membership in the group of a problem's ranks.
 class PeerGroup {
  public:
-  /// Waits for the others. Throws DeviceError.
+  /// Waits for the other ranks. Throws DeviceError.
   PeerGroup(const RankPlace& place, int device);
   ~PeerGroup();
   PeerGroup(const PeerGroup&) = delete;
   PeerGroup& operator=(const PeerGroup&) = delete;
 
-  /// The group that this process has joined; null before, and after its destruction.
+  /// The group that this process has joined; null if none.
   static PeerGroup* current();
 
   int rank() const { return exchange_.place().rank; }
@@ -64,31 +64,30 @@ class PeerGroup {
   /// Memory shared by all ranks, which must call in the same order. Unused memory is reused,
   /// because the driver clears returned memory while other work runs.
   std::shared_ptr<PeerMemory> memory(std::int64_t bytes);
-  /// Returns unused memory to the driver if it and `bytes` together exceed half of the GPU's
-  /// memory. All ranks make the same decision.
+  /// Returns unused memory to the driver if unused memory and `bytes` together exceed half of the
+  /// GPU's memory. All ranks decide equally.
   void make_room(std::int64_t bytes);
-  /// Sets the function that is called when a problem's memory is released; it must forget addresses
-  /// in this memory.
+  /// Sets a function that is called when a problem's memory is released, to forget addresses in
+  /// that memory.
   void before_release(std::function<void()> forget) { forget_ = std::move(forget); }
   void released() const {
     if (forget_) forget_();
   }
 
-  /// Measures the offsets between the ranks' clocks. They drift by some microseconds per second, so
-  /// it is called before each series of samples. All ranks must call it, with idle streams.
+  /// Measures the offsets between the ranks' clocks, which drift by some microseconds per second:
+  /// call it before each series of samples. All ranks must call it, with idle streams.
   void calibrate();
 
-  /// Later work on this stream starts once the streams of all ranks have reached this barrier. If a
-  /// rank is missing for more than kPatienceS, the context ends, and explain() names the rank.
+  /// Later work on this stream starts when the streams of all ranks have reached this barrier. If a
+  /// rank does not arrive within kPatienceS, the context ends, and explain() names the rank.
   void queue_barrier(const CudaStream& stream);
 
-  /// Throws DeviceError naming the missing rank if a barrier or launch timed out.
+  /// Throws DeviceError that names the missing rank if a barrier or launch timed out.
   void explain() const;
-  /// The report in which kernels of launches store a timeout.
+  /// The report in which the problem's kernels store a timeout.
   WaitReport* launch_report() const;
 
-  /// Time at which the last completed barrier released this rank, in nanoseconds of rank 0's
-  /// globaltimer.
+  /// Time at which the last completed barrier released this rank, in nanoseconds of rank 0's clock.
   std::int64_t released_ns() const;
 
   static constexpr double kPatienceS = 20;

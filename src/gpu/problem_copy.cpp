@@ -9,14 +9,14 @@ namespace gpuexp {
 
 namespace {
 
-// All bits set is NaN in every floating-point format, so unwritten elements fail verification.
+// All bits set is NaN in every floating-point format, so an unwritten element fails verification.
 constexpr unsigned char kPoison = 0xFF;
 
 std::int64_t bytes_of(const Buffer& buffer, const void* problem) {
   return buffer.count(problem) * static_cast<std::int64_t>(size_of(buffer.type(problem)));
 }
 
-/// True if the step only determines the location of the buffer's managed memory.
+/// True if the step only moves the buffer's managed memory or advises on its location.
 bool moves(const Step& step, const GuardedMemory& buffer) {
   if (const auto* const prefetch = std::get_if<PrefetchStep>(&step.action))
     return buffer.has(prefetch->memory);
@@ -55,7 +55,8 @@ void ProblemCopy::bind(const PeerGroup* peers) {
     for (const GuardedMemory& memory : buffers_) {
       const auto place = static_cast<std::size_t>(rank);
       pointers[place].push_back(memory.data_of(rank));
-      // An image is the buffer itself or private to this rank.
+      // An image is the buffer itself or private to this rank, so another rank's buffer has no
+      // image here.
       images[place].push_back(rank == own ? memory.image() : memory.data_of(rank));
     }
   }
@@ -122,8 +123,8 @@ std::string ProblemCopy::overrun(const CudaStream& stream) {
   return first;
 }
 
-// References are computed from the inputs, so a variant that changes an input could make a wrong
-// result look right.
+// A variant that changed an input could make a wrong result look right, because references are
+// computed from the inputs.
 std::string ProblemCopy::changed_input(const CudaStream& stream) {
   const std::vector<unsigned long long> now = input_fingerprints(stream);
   const auto [was, is] = std::mismatch(fingerprints_.begin(), fingerprints_.end(), now.begin());
@@ -139,7 +140,7 @@ void ProblemCopy::make_inputs(const CudaStream& stream) {
   stream.synchronize();
 }
 
-/// One fingerprint of the contents per input buffer; 0 for outputs.
+/// Fingerprints of the contents by buffer; 0 for outputs.
 std::vector<unsigned long long> ProblemCopy::input_fingerprints(const CudaStream& stream) {
   std::vector<unsigned long long> of_buffers = fingerprints_;
   of_buffers.resize(buffers_.size(), 0);
@@ -164,7 +165,7 @@ unsigned long long ProblemCopy::fingerprint(std::size_t buffer, const CudaStream
   });
 }
 
-/// Runs an operation that counts or sums into scratch_, and returns the result.
+/// Runs an operation that adds to scratch_, starting from 0, and returns the result.
 template <class Queue>
 unsigned long long ProblemCopy::counted(const CudaStream& stream, const Queue& queue) {
   unsigned long long count = 0;

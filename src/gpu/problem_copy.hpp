@@ -12,41 +12,40 @@
 
 namespace gpuexp {
 
-/// Buffers and inputs of one problem; copies with equal seeds have equal contents. The family and
-/// the problem must outlive it.
+/// Buffers and inputs of one problem. Copies with the same seed have equal contents. The family and
+/// the problem must outlive the copy.
 class ProblemCopy {
  public:
-  /// With `peers`, one rank's buffers; all ranks can access each other's device memory.
+  /// With `peers`, these are one rank's buffers, and all ranks can access their device memory.
   ProblemCopy(const Family& family, const void* problem, std::uint64_t seed,
               const CudaStream& stream, PeerGroup* peers = nullptr);
 
-  /// The family's data with the buffers' addresses, for launches.
+  /// The family's data with the buffers' addresses, which launches use.
   const void* data() const { return data_.get(); }
-  /// The family's data with the images' addresses in device memory, for references.
+  /// The family's data with the images' addresses, which references use.
   const void* image() const { return image_.get(); }
   const std::vector<GuardedMemory>& buffers() const { return buffers_; }
   std::int64_t bytes() const;
 
   void poison(const std::vector<std::size_t>& outputs, const CudaStream& stream) const;
-  /// Restores the buffers that launches modify and read, if the family has any. With `launch`,
-  /// managed memory that this launch does not access is not moved, because moving it transfers all
-  /// of it.
+  /// Restores the buffers that launches both read and modify. With `launch`, skips managed memory
+  /// that this launch does not access, because a reset transfers the whole buffer.
   void reset(const PreparedSteps* launch, const CudaStream& stream) const;
-  /// True if reset() moves buffers between host and device.
+  /// True if reset() transfers managed buffers between host and device.
   bool resets_managed_memory() const;
 
-  /// Updates the images after launches of these steps; must precede all checks of results. Buffers
-  /// outside device memory that the steps do not access are skipped here and in the functions
-  /// below: no launch has changed them, and a check would transfer all of them.
+  /// Updates the images after launches of these steps; must precede all checks. Skips buffers
+  /// outside device memory that the steps do not access, as do the checks below: no launch has
+  /// changed these buffers, and a check would transfer them.
   void pull(const PreparedSteps& steps, const CudaStream& stream);
   /// Updates the images of all buffers.
   void pull(const CudaStream& stream);
 
-  /// Name of a buffer whose guards were written to, empty if none was; restores the guards.
+  /// Name of a buffer whose guards were overwritten, empty if none; restores the guards.
   std::string overrun(const CudaStream& stream);
-  /// One fingerprint of the contents per buffer that launches write; 0 for inputs.
+  /// Fingerprints of the contents by buffer; 0 for inputs.
   std::vector<unsigned long long> output_fingerprints(const CudaStream& stream);
-  /// Name of an input that was changed, empty if none was; all inputs are then generated again.
+  /// Name of an input that was modified, empty if none. Generates all inputs again if one was.
   std::string changed_input(const CudaStream& stream);
 
  private:

@@ -9,8 +9,8 @@ namespace gpuexp {
 
 namespace {
 
-// Duration of a replay: long enough that its start and end do not matter, short enough to take many
-// samples.
+// Target duration of a replay, in microseconds: long compared with its start and end, short enough
+// for many samples.
 constexpr double kReplayUs = 1e3;
 constexpr double kLongestReplayUs = 1e5;
 constexpr std::int64_t kMaxCopies = 256;
@@ -36,7 +36,7 @@ PreparedVariant& ProblemLaunches::allocate(const Variant& variant) {
   return entry->second;
 }
 
-// Shapes and workspace are prepared once, not between the events.
+// Prepares shapes and workspace once, outside the timed interval.
 PreparedVariant& ProblemLaunches::prepare(const Variant& variant) {
   PreparedVariant& prepared = allocate(variant);
   if (prepared.launches.empty()) prepare_launches(variant, prepared, 1);
@@ -66,7 +66,7 @@ void ProblemLaunches::reset(const Variant& variant, Mode mode) {
     copies_[i].reset(launch_to_reset(variant, i), stream_);
 }
 
-// Variants that time their first launch are prepared during the timing.
+// Null for variants that time their first launch: they are prepared during the timing.
 const PreparedSteps* ProblemLaunches::launch_to_reset(const Variant& variant, std::size_t copy) {
   if (times_first_launches(variant.timing) || !copies_[copy].resets_managed_memory())
     return nullptr;

@@ -1,4 +1,4 @@
-// A problem on the device and its prepared launches.
+// A problem on the device, and its prepared launches.
 #pragma once
 
 #include <deque>
@@ -12,26 +12,25 @@
 
 namespace gpuexp {
 
-/// Maximum number of launches in one replay of a graph.
+/// Maximum number of launches in one graph.
 inline constexpr std::int64_t kMaxGraphLaunches = 1000;
 
 struct PreparedVariant {
   DeviceMemory workspace;
-  /// One per copy of the buffers, used in rotation. A deque, so that adding copies moves no
-  /// element.
+  /// One per copy of the buffers, in rotation. A deque, because adding to it moves no element.
   std::deque<PreparedSteps> launches;
   std::unique_ptr<CapturedLaunches> graph;
   std::unique_ptr<CapturedLaunches> back_to_back;  ///< kBackToBackLaunches on the first copy
   int back_to_back_replays = 1;
   int graph_launches = 1;
-  std::size_t graph_copies = 1;  ///< number of copies in rotation
-  double last_us = 0;            ///< duration of its last sample; 0 before the first
+  std::size_t graph_copies = 1;  ///< number of copies that the graph uses in rotation
+  double last_us = 0;  ///< duration of the last sample, in microseconds; 0 before the first
 };
 
 class ProblemLaunches {
  public:
-  /// Creates one copy of the buffers and fills its inputs. The family, the device and the stream
-  /// must outlive this object. With `peers`, it is the copy of one rank.
+  /// Creates one copy of the buffers with inputs. Family, device and stream must outlive this
+  /// object. With `peers`, the copy has the buffers of one rank.
   ProblemLaunches(const Family& family, const Values& values, std::uint64_t seed,
                   const DeviceSpec& device, const CudaStream& stream, PeerGroup* peers = nullptr);
 
@@ -45,24 +44,24 @@ class ProblemLaunches {
 
   /// Number of copies that launches in the mode write to.
   std::size_t copies_of(const Variant& variant, Mode mode);
-  /// Restores the inputs of launches in the mode, on every copy that they use.
+  /// Restores the inputs of all copies that launches in the mode use.
   void reset(const Variant& variant, Mode mode);
-  /// Enqueues the work of one sample in the mode: one launch, several, or replays of captured
-  /// launches.
+  /// Enqueues the work of one sample in the mode: one launch, several launches, or replays of a
+  /// graph.
   void enqueue(const Variant& variant, Mode mode);
 
-  /// True if launches so far may have left persisting lines in L2.
+  /// True if a launch may have left persisting lines in L2.
   bool persists() const { return persists_; }
-  /// L2 bytes that launches of the variant need set aside.
+  /// Bytes of L2 that the variant's launches need set aside.
   std::int64_t set_aside_bytes(const Variant& variant) {
     return prepare(variant).launches.front().set_aside_bytes();
   }
 
-  /// Captures enough launches to fill a replay, over enough copies to evict each copy from L2
-  /// before its next use. If a copy must be reset before each launch, each copy has one launch.
+  /// Captures launches of about one replay's duration, over enough copies that each copy is evicted
+  /// from L2 before its next use. If each launch needs a reset, each copy has one launch.
   /// `launch_us` is the approximate duration of a launch.
   void capture(const Variant& variant, double launch_us);
-  /// Captures the launches of Mode::back_to_back_graph, to be replayed `replays` times per sample.
+  /// Captures the launches of Mode::back_to_back_graph; a sample replays them `replays` times.
   void capture_back_to_back(const Variant& variant, int replays);
 
  private:

@@ -99,7 +99,7 @@ constexpr std::array kDriverCalls{CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
                                   CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
                                   CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
                                   CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz};
-// Fills run the driver's own kernels, for which there is no launch call.
+// The driver fills memory with its own kernels, which have no launch call.
 constexpr std::array kRuntimeCalls{CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020,
                                    CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_ptsz_v7000};
 
@@ -136,7 +136,7 @@ void LaunchRanges::close() {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-// The driver calls this function, so no exception may leave it.
+// Throws no exception, because the driver calls this function.
 void LaunchRanges::enqueued(const CUpti_CallbackData& call) try {
   if (call.callbackSite == CUPTI_API_ENTER) {
     if (!is_open_ || inside_) return;

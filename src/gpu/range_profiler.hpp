@@ -1,4 +1,4 @@
-// CUPTI's range profiler: it counts everything launched while a range is open.
+// CUPTI's range profiler, which counts everything that runs while a range is open.
 #pragma once
 
 #include "gpu/cupti.hpp"
@@ -27,12 +27,12 @@ class RangeProfiler {
   std::vector<std::uint8_t> make_image(const std::vector<const char*>& metrics,
                                        std::size_t ranges) const;
 
-  /// The caller must repeat the ranges in each pass.
+  /// Each pass must repeat the same ranges.
   void configure(const std::vector<std::uint8_t>& config, std::vector<std::uint8_t>& image,
                  std::size_t ranges);
 
   void start();
-  /// Opens a range. Names must be unique within a pass and the same in each pass.
+  /// Opens a range. Names are unique within a pass and equal in all passes.
   void push(const std::string& name);
   void pop();
 
@@ -47,8 +47,7 @@ class RangeProfiler {
 };
 
 /// Creates a range for every kernel and fill, including those of libraries, that the host enqueues
-/// between open() and close(). Everything else that runs during a pass is neither counted nor
-/// slowed down.
+/// between open() and close(). Other work in a pass is neither counted nor slowed down.
 class LaunchRanges {
  public:
   explicit LaunchRanges(RangeProfiler& profiler);
@@ -56,17 +55,16 @@ class LaunchRanges {
   LaunchRanges(const LaunchRanges&) = delete;
   LaunchRanges& operator=(const LaunchRanges&) = delete;
 
-  /// Starts a pass. Ranges beyond `max_ranges` are not counted, but names() still lists them.
+  /// Starts a pass. Ranges beyond `max_ranges` are not counted, but names() lists them.
   void start_pass(std::size_t max_ranges) {
     names_.clear();
     max_ranges_ = max_ranges;
   }
   void open() { is_open_ = true; }
-  /// Opens a single range with this name for everything until close_whole(), for kernels that
-  /// overlap.
+  /// Opens one range for all work until close_whole(), for kernels that overlap.
   void open_whole(const std::string& name);
   void close_whole();
-  /// Closes; throws the error that prevented a range from being counted.
+  /// Throws the error that prevented a range from being counted, if any.
   void close();
   /// Kernel names of this pass, by range; for a fill, the name of the call.
   const std::vector<std::string>& names() const { return names_; }

@@ -6,10 +6,11 @@ namespace gpuexp {
 
 namespace {
 
-// Orders allocations and frees; the host waits, so that other streams may use the memory.
+// The stream of allocations and frees. The host waits for it, so that other streams may use the
+// memory.
 constexpr cudaStream_t kLegacyStream = nullptr;
 
-/// The current device's pool, configured to keep freed memory; null if the device has none.
+/// The current device's memory pool, set to keep freed memory; null if the device has no pools.
 cudaMemPool_t retaining_pool() {
   int device = 0;
   int supported = 0;
@@ -36,7 +37,7 @@ DeviceMemory::DeviceMemory(std::int64_t bytes) : bytes_(bytes) {
   pooled_ = true;
   cudaError_t status = cudaMallocFromPoolAsync(&pointer_, size, pool, kLegacyStream);
   if (status == cudaErrorMemoryAllocation) {
-    // The pool's free memory may be fragmented.
+    // The pool's free memory may be fragmented: return it and try again.
     static_cast<void>(cudaGetLastError());
     GPUEXP_CUDA(cudaMemPoolTrimTo(pool, 0));
     status = cudaMallocFromPoolAsync(&pointer_, size, pool, kLegacyStream);
@@ -50,8 +51,8 @@ DeviceMemory::~DeviceMemory() {
   if (pooled_) {
     GPUEXP_CUDA_NOEXCEPT(cudaDeviceSynchronize());
     GPUEXP_CUDA_NOEXCEPT(cudaFreeAsync(pointer_, kLegacyStream));
-    // Free blocks merge only after the free has completed. Otherwise consecutive equal problems
-    // would have different addresses and locations in L2.
+    // Waits, because blocks merge only after the free has completed. Otherwise, consecutive equal
+    // problems would have different addresses, and so different locations in L2.
     GPUEXP_CUDA_NOEXCEPT(cudaStreamSynchronize(kLegacyStream));
   } else {
     GPUEXP_CUDA_NOEXCEPT(cudaFree(pointer_));

@@ -1,4 +1,4 @@
-// RAII owners of CUDA resources: device memory, streams and events.
+// Owners of device memory, streams and events.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace gpuexp {
 
-/// Uninitialized device memory, 256-byte aligned, ready on every stream. The destructor frees it
-/// after all work on the device. Freed memory stays with the process. The driver would clear
-/// returned memory in the background (2.5 ms per GiB on an H200), during which other work loses a
-/// tenth of the bandwidth (docs/results/README.md).
+/// Uninitialized device memory, 256-byte aligned, ready on every stream. The destructor waits for
+/// all work on the device. The process keeps freed memory: the driver would clear returned memory
+/// in the background (2.5 ms per GiB on an H200), which takes a tenth of the bandwidth from other
+/// work (docs/results/README.md).
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -44,8 +44,8 @@ class DeviceMemory {
 
 class CudaStream {
  public:
-  // Non-blocking with respect to the legacy stream, which libraries may use, unless a launch
-  // demonstrates blocking.
+  // Does not wait for the legacy stream, which libraries may use, unless a launch demonstrates such
+  // waits.
   CudaStream() : CudaStream(cudaStreamNonBlocking) {}
   explicit CudaStream(unsigned flags) { GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, flags)); }
   CudaStream(unsigned flags, int priority) {
@@ -84,7 +84,7 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Microseconds between two recorded events; resolution about 0.5 µs (CUDA Runtime API,
+/// Microseconds between two recorded events. The resolution is about 0.5 µs (CUDA Runtime API,
 /// cudaEventElapsedTime).
 inline double elapsed_us(const CudaEvent& start, const CudaEvent& stop) {
   float ms = 0;

@@ -27,7 +27,7 @@ std::vector<std::string> folders_like(const std::string& pattern) {
   return folders;
 }
 
-/// Folders where pip installs NVIDIA's wheels: those of the active environment, then those of the
+/// Directories where pip installs NVIDIA's wheels: first of the active environment, then of the
 /// system's Python.
 std::vector<std::string> site_packages() {
   std::vector<std::string> folders;
@@ -46,8 +46,8 @@ std::vector<std::string> site_packages() {
   return folders;
 }
 
-/// Directories in search order. The empty directory is the loader's own search, which includes the
-/// executable's RUNPATH.
+/// Directories in search order. The empty name stands for the loader's own search, which includes
+/// the executable's RUNPATH.
 std::vector<std::string> search_directories() {
   std::vector<std::string> directories{""};
   std::vector<std::string> toolkits;
@@ -94,8 +94,8 @@ void* open_library(const std::vector<std::string>& names, std::string& reason) {
     for (const std::string& name : names) {
       const std::string path = directory + name;
       if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-      // Any error except "file does not exist" explains why a library that was found does not load:
-      // a dependency is missing, or the file is for another machine.
+      // Reports why a library that exists does not load: a dependency is missing, or the file is
+      // for another machine.
       const std::string error = dlerror();
       const bool absent =
           error == path + ": cannot open shared object file: No such file or directory";

@@ -1,4 +1,4 @@
-// Toolkit libraries that are loaded at run time if they are installed.
+// Toolkit libraries that are loaded at run time.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,9 @@
 
 namespace gpuexp {
 
-/// Loads the first of the names that can be loaded; returns its dlopen handle, or null and sets
-/// `reason`. Searches the loader's path, which includes the directories found by the build, then
-/// lib64 of CUDA_HOME and /usr/local/cuda, then NVIDIA's wheels in site-packages. The library stays
-/// loaded.
+/// Loads the first loadable name and returns its dlopen handle, or returns null and sets `reason`.
+/// Searches the loader's path, which includes the directories that the build found, then lib64 of
+/// CUDA_HOME and /usr/local/cuda, then NVIDIA's wheels in site-packages. The library stays loaded.
 void* open_library(const std::vector<std::string>& names, std::string& reason);
 
 /// A library loaded by open_library(), and its functions.
@@ -19,12 +18,11 @@ class LoadedLibrary {
   /// `name`: display name ("cuBLAS").
   LoadedLibrary(std::string name, const std::vector<std::string>& files);
 
-  /// Address of a function; null if the library lacks it.
   void* address_of(const char* symbol);
 
-  /// Why its functions must not be called; empty if all requested functions exist.
+  /// Why the functions must not be called; empty if the library has all requested functions.
   const std::optional<std::string>& missing() const { return missing_; }
-  /// Throws DeviceError if its functions must not be called.
+  /// Throws DeviceError with missing(), if any.
   void require() const;
 
  private:
@@ -33,7 +31,7 @@ class LoadedLibrary {
   std::optional<std::string> missing_;
 };
 
-/// A function of a library, called like a pointer to it.
+/// A library's function, which is called like a function pointer.
 template <class Pointer>
 class LibraryFunction {
  public:
@@ -45,27 +43,26 @@ class LibraryFunction {
   Pointer pointer_;
 };
 
-/// Declares a member of a LoadedLibrary: the function that the library's header declares as
-/// `symbol`.
+/// Declares a member of a LoadedLibrary: the function `symbol` with the type in the library's
+/// header.
 #define GPUEXP_LIBRARY_FUNCTION(member, symbol) \
   LibraryFunction<decltype(&symbol)> member {   \
     *this, #symbol                              \
   }
 
-/// A LoadedLibrary with its functions as members, loaded on the first call.
 template <class Library>
 const Library& loaded() {
   static const Library kLoaded;
   return kLoaded;
 }
 
-/// Returns missing(), which loads a library and says why it must not be used. If the driver is not
-/// loaded, as in `plan`, a forked child makes the call: loading cuBLAS allocates 200 MB for
-/// relocations, which the child's exit frees. Otherwise the library will be used, and a process
-/// with driver threads should not fork.
+/// Calls missing(), which loads a library and returns why it must not be used. If the driver is not
+/// loaded, as in `plan`, the call runs in a forked child, whose exit frees the memory (cuBLAS
+/// allocates 200 MB for relocations). A process with driver threads must not fork, and it will use
+/// the library anyway.
 std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)());
 
-/// found_without_loading() for loaded<Library>(); computed once.
+/// found_without_loading() for loaded<Library>(), called once.
 template <class Library>
 std::optional<std::string> missing_without_loading() {
   static const std::optional<std::string> kMissing =
@@ -73,7 +70,7 @@ std::optional<std::string> missing_without_loading() {
   return kMissing;
 }
 
-/// The driver's function with this name, as of CUDA 12.0; null if there is none.
+/// The driver's function with this name, as of CUDA 12.0; null if the driver lacks it.
 void* driver_function(const char* name);
 
 template <class Function>

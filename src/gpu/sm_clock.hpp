@@ -1,5 +1,4 @@
-// The SM clock, read on the SMs: this requires no privileges and gives the clock at which kernels
-// ran.
+// The SM clock at which kernels ran, read on the SMs without privileges.
 #pragma once
 
 #include <chrono>
@@ -11,28 +10,27 @@
 
 namespace gpuexp {
 
-/// Reads clock64 and globaltimer on every SM at two moments. Cycles divided by nanoseconds on the
-/// same SM is its mean clock in between, under any load. globaltimer steps by 32 ns to 1 µs
-/// depending on the GPU; 1 ms is long enough for 0.1 % on all of them.
+/// Reads clock64 and globaltimer on every SM at two times. The SM's mean clock between them is its
+/// number of cycles divided by the nanoseconds, whatever ran. globaltimer steps by 32 ns to 1 µs
+/// depending on the GPU; 1 ms gives an accuracy of 0.1 % on all GPUs.
 class SmClock {
  public:
   explicit SmClock(int sm_count);
 
-  /// Mean clock in MHz since the last call of mhz() or start(), as the median over the SMs. Empty
-  /// on the first call. Waits for the stream.
+  /// Mean clock in MHz since the last call of mhz() or start(): the median over the SMs. Empty on
+  /// the first call. Waits for the stream.
   std::optional<double> mhz(const CudaStream& stream);
 
   void start(const CudaStream& stream) { static_cast<void>(mhz(stream)); }
 
-  /// Seconds since the last call of mhz() or start(); 0 before the first.
   double elapsed_s() const;
-  /// Shortest interval with an accuracy of 0.1 %.
+  /// Minimum seconds for an accuracy of 0.1 %.
   static constexpr double kShortestS = 1e-3;
 
  private:
   struct Stamp {
     long long cycles;
-    long long nanoseconds;  ///< 0: no block ran on this SM
+    long long nanoseconds;  ///< 0 if no block ran on this SM
   };
 
   std::vector<Stamp> stamps(const CudaStream& stream);

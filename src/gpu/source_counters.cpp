@@ -19,7 +19,7 @@ namespace gpuexp {
 
 namespace {
 
-/// By CUPTI metric id.
+/// Members of SourceCounts by CUPTI metric id.
 using Metrics = std::map<std::uint64_t, double SourceCounts::*>;
 
 Metrics metrics_of(const char* chip) {
@@ -51,7 +51,7 @@ class SourceCounters::Impl {
     set.numOfMetricConfig = configs.size();
     set.deviceIndex = device_;
     GPUEXP_CUPTI(cuptiSassMetricsSetConfig, &set);
-    // No kernel may be launched between SetConfig and Enable: CUPTI 13.0 would count that kernel,
+    // No kernel may be launched between SetConfig and Enable: CUPTI 13.0 would select that kernel,
     // without results.
     GPUEXP_CUPTI_PARAMS(CUpti_SassMetricsEnable_Params, enable);
     enable.ctx = context_;

@@ -22,7 +22,7 @@ bool queue_wait(const CudaStream& stream, std::uint32_t* word, std::uint32_t val
                       CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
 }
 
-// Release order, so that the GPU, which polls the word, sees all earlier writes.
+// Release order: the GPU, which polls the word, sees all earlier writes.
 void store(std::uint32_t* word, std::uint32_t value) {
   std::atomic_ref(*word).store(value, std::memory_order_release);
 }
@@ -64,7 +64,7 @@ bool StreamGate::open() {
   return !expired_;
 }
 
-// Polls, because waking a sleeping thread for each sample would take time from the samples.
+// Polls, because waking this thread for each sample would add to the sample's wall time.
 void StreamGate::watch(const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kPeriod{100};
   while (!stop.stop_requested()) {

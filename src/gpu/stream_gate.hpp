@@ -10,14 +10,15 @@
 
 namespace gpuexp {
 
-/// A wait of the stream for a word in host memory (cuStreamWaitValue32, CUDA Driver API), which
-/// uses no SM and no launch. On an H200, an empty kernel takes 2.88 µs between the events (median;
-/// 95th percentile 2.91 µs), as with a one-thread kernel that polls the word. Wall time per sample
-/// is 14.2 µs instead of 16.7 µs with that kernel. Without either, an empty kernel takes 4.9 µs
-/// (95th percentile 6.1 µs).
+/// Makes the stream wait for a word in host memory (cuStreamWaitValue32, CUDA Driver API), which
+/// uses no SM and no launch. On an H200, the time of an empty kernel between the events is 2.88 µs
+/// (median; 95th percentile 2.91 µs), as with a one-thread kernel that polls the word, but a sample
+/// takes 14.2 µs of wall time instead of 16.7 µs. Without gate or polling kernel, an empty kernel
+/// takes 4.9 µs (95th percentile 6.1 µs).
 class StreamGate {
  public:
-  /// Tests a wait that is already satisfied; if the driver refuses it, the gate is not available.
+  /// Executes a wait that is already satisfied; if the driver refuses it, the gate is not
+  /// available.
   explicit StreamGate(bool wanted);
   ~StreamGate();
   StreamGate(const StreamGate&) = delete;
@@ -28,8 +29,8 @@ class StreamGate {
   /// Later work on the stream waits for open().
   void close(const CudaStream& stream);
 
-  /// Unblocks the stream. False if the gate had to open by itself, because open() was not called
-  /// within kPatience: the host's calls in between waited for the GPU.
+  /// Unblocks the stream. False if the gate opened by itself kPatience after close(), because the
+  /// host waited for the GPU in between.
   bool open();
 
   static constexpr std::chrono::seconds kPatience{2};

@@ -82,7 +82,7 @@ CUtensorMap encoded(const TensorMap& map) {
   if (is_negative) refuse(map, "the box is empty");
   CUtensorMap result;
   const std::vector<cuuint32_t> every_element(rank, 1);
-  // The driver refuses a null pointer, even if it reads no stride.
+  // The driver refuses a null pointer even for a map without strides.
   std::vector<cuuint64_t> strides = as<cuuint64_t>(map.strides);
   strides.push_back(0);
   const CUresult status =

@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// The encoded map. Throws DeviceError with the map's parameters if the driver refuses them or does
-/// not support tensor maps.
+/// The encoded map. Throws DeviceError with the map's parameters if the driver refuses the map or
+/// does not support tensor maps.
 CUtensorMap encoded(const TensorMap& map);
 
 }  // namespace gpuexp

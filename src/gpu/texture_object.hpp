@@ -18,7 +18,7 @@ class TextureObject {
   TextureObject& operator=(const TextureObject&) = delete;
   TextureObject(TextureObject&& other) noexcept : object_(std::exchange(other.object_, 0)) {}
 
-  /// Address of the kernel parameter.
+  /// Address of the texture object, as a kernel parameter.
   void* parameter() { return &object_; }
 
  private:

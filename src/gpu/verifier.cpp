@@ -9,7 +9,7 @@ namespace gpuexp {
 
 namespace {
 
-// Copies elements of a device array, starting at `begin`, to the host.
+// Copies `count` elements of a device array, starting at element `begin`, to the host.
 std::vector<double> copied(const void* d_array, DataType type, std::int64_t begin,
                            std::int64_t count) {
   const std::size_t size = size_of(type);
@@ -99,13 +99,13 @@ void Verifier::check(const Variant& variant, const PreparedSteps& steps, Problem
   if (const std::string buffer = copy.overrun(stream); !buffer.empty()) result.overrun = buffer;
   if (const std::string input = copy.changed_input(stream); !input.empty())
     result.changed_input = input;
-  // A launch that changed inputs or guards is not reused as evidence for others.
+  // A launch that changed inputs or guards is not used to verify other launches.
   if (fresh && result.passed()) passed_.push_back(std::move(*fresh));
 }
 
-// A reference that is computed from results costs as much as the launch. Bitwise-identical outputs
-// have the same verification: the outputs before and after timing are usually identical, and so are
-// those of variants that launch the same kernels in different ways.
+// Computing a reference from results costs as much as the launch, so bitwise-identical outputs
+// reuse a verification. Outputs before and after timing are usually identical, as are outputs of
+// variants that launch the same kernels in different ways.
 std::optional<Verifier::Passed> Verifier::check_by_results(const Variant& variant,
                                                            ProblemCopy& copy,
                                                            const CudaStream& stream,
@@ -138,7 +138,7 @@ void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const 
   }
 }
 
-// Unwritten elements must fail at any position, so outputs without NaN are compared completely.
+// Outputs without NaN are compared completely, because an unwritten element can be at any position.
 Verifier::Draws Verifier::draws_of(const Variant& variant) const {
   const double share = affordable_share(family_, problem_, variant, max_operations_);
   Draws draws;
@@ -151,7 +151,8 @@ Verifier::Draws Verifier::draws_of(const Variant& variant) const {
   return draws;
 }
 
-// Computes all elements if the reference is not element-wise. Elements that are not drawn are NaN.
+// Computes the drawn elements, and NaN for all others. Computes all elements if the reference is
+// not element-wise.
 template <class Function>
 Verifier::References Verifier::evaluate(const Draws& draws, const Function& reference,
                                         const ProblemCopy& copy, const CudaStream& stream) const {

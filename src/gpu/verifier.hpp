@@ -1,4 +1,4 @@
-// Compares outputs of launches with fp64 references, element by element, on the device.
+// Compares the outputs of launches with fp64 references, element by element, on the device.
 #pragma once
 
 #include <map>
@@ -11,20 +11,22 @@
 
 namespace gpuexp {
 
-/// The references of one problem. References of outputs of earlier variants are kept while at least
-/// half of the device's memory is free. If variants of a family store different outputs, the
-/// references may need several times the memory of its buffers.
+/// The references of one problem. References of earlier variants' outputs are kept while at least
+/// half of the device's memory is free. If variants store different outputs, references may need
+/// several times the memory of the family's buffers.
 class Verifier {
  public:
-  /// A reference performs at most `max_operations`. For outputs that need more, only as many
-  /// elements are compared as this allows, drawn by the seed.
+  /// A reference performs at most `max_operations`. If all elements of an output need more, as many
+  /// elements as this allows are drawn by the seed and compared.
   Verifier(const Family& family, const void* problem, std::uint64_t seed, double max_operations);
 
-  /// Computes the references of the variant's outputs from the copy's inputs, unless they exist or
-  /// refer to results. The same variant always draws the same elements.
+  /// Computes the references of the variant's outputs from the copy's inputs. Skips references that
+  /// exist and references that are computed from the results. A variant always draws the same
+  /// elements.
   void prepare(const Variant& variant, const ProblemCopy& copy, const CudaStream& stream);
 
-  /// Adds the verification of the variant's last launch (`steps`) on the copy to `result`.
+  /// Adds the verification of the variant's last launch, which enqueued `steps` on the copy, to
+  /// `result`.
   void check(const Variant& variant, const PreparedSteps& steps, ProblemCopy& copy,
              const CudaStream& stream, Verification& result);
 
@@ -37,13 +39,13 @@ class Verifier {
     DeviceMemory magnitude;
     ElementDraw draw;
   };
-  /// By index of the output; outputs that are not requested have none.
+  /// By index of the output; only for requested outputs.
   using References = std::map<std::size_t, Reference>;
   using Draws = std::map<std::size_t, ElementDraw>;
 
   /// Output fingerprints of a launch that passed, and its verification.
   struct Passed {
-    Draws draws;                              ///< drawn elements of its outputs
+    Draws draws;                              ///< drawn elements of the launch's outputs
     std::vector<unsigned long long> outputs;  ///< ProblemCopy::output_fingerprints
     Verification verification;
   };

@@ -22,7 +22,7 @@ bool is_sustainable(const Row& row) {
   return row.time_us && !times_first_launches(row.cell->variant->timing);
 }
 
-/// Sets up a group again, warms its variants up, and samples them under sustained load.
+/// Sets up a group again, warms up its variants, and samples them under sustained load.
 class Check {
  public:
   Check(Session& session, const Plan& plan, std::size_t group, std::span<Row> rows)
@@ -59,7 +59,7 @@ class Check {
     return traits;
   }
 
-  // Clock and power are read during the second half only; during the first half they settle.
+  // Reads clock and power during the second half only; they settle during the first half.
   Sustained run_sustained() {
     std::vector<const Variant*> variants;
     for (const Row* row : rows_)

@@ -1,5 +1,6 @@
-// Times of a longer run: the launches of a group run back to back for a while. A power cap takes
-// longer to act than most rows take to measure.
+// Checks whether times hold in a longer run: samples each timed row of a group again after the
+// group's launches have run back to back. A power cap takes longer to act than most rows take to
+// measure.
 #pragma once
 
 #include <span>
@@ -10,8 +11,8 @@
 
 namespace gpuexp {
 
-/// True if the group nears the power cap and was sampled for a shorter time than the check lasts.
-/// `rows` are the rows of one group.
+/// True if a row of the group nears the power cap and the group's samples took less GPU time than
+/// the check lasts. `rows` are the rows of one group.
 bool wants_burst_check(const MeasureSettings& settings, std::span<const Row> rows,
                        double highest_mhz);
 

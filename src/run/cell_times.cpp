@@ -16,8 +16,8 @@ namespace gpuexp {
 
 namespace {
 
-// A hash of everything that determines a cell's duration; the experiment's name is excluded. Empty
-// if the problem is read from a file.
+// A hash of everything that determines a cell's duration, which excludes the experiment's name.
+// Empty if the problem is read from a file.
 std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
                    bool counted) {
   const Experiment& e = plan.experiment(group);
@@ -32,7 +32,7 @@ std::string key_of(const Plan& plan, const Group& group, const Cell& cell, RunKi
       values_text(*e.family, group.values), name_of(cell.mode), m.min_samples, m.max_samples,
       m.min_seconds, m.max_seconds, m.target_relative_ci, m.fine_relative_ci, m.fine_seconds,
       m.warmup_launches, m.warmup_seconds, m.sustain_seconds, m.burst_check_seconds, counters);
-  constexpr std::size_t kDigits = 16;  // two of 10^6 cells share 64 bits once in 10^7 files
+  constexpr std::size_t kDigits = 16;  // 64 bits: 10^6 cells collide in one of 10^7 files
   return sha256(text).substr(0, kDigits);
 }
 
@@ -87,7 +87,6 @@ void CellTimes::save() const {
   try {
     write_file_atomically(file_, text);
   } catch (const ReportError&) {
-    // Only later estimates are affected.
   }
 }
 

@@ -1,4 +1,4 @@
-// Durations of cells in earlier runs on this machine.
+// Durations of cells in earlier runs.
 #pragma once
 
 #include <filesystem>
@@ -11,25 +11,25 @@
 
 namespace gpuexp {
 
-/// Seconds per cell, stored in one file per GPU model. For cells that this machine has not run, the
-/// durations recorded on another GPU of the model apply (configs/cell_times). No plan can predict
-/// these durations, because the number of samples depends on the scatter of the times. Cells whose
-/// problem is read from a file are not stored, since another file may have the same name.
+/// Seconds per cell, stored in one file per GPU model. Cells that this machine has not run use the
+/// durations recorded on another GPU of the model (configs/cell_times). The number of samples, and
+/// so the duration, depends on the scatter of the times, which no plan can predict. Cells whose
+/// problem is read from a file are not stored, because another file may have the same name.
 class CellTimes {
  public:
-  /// Stores nothing.
+  /// Contains no durations.
   CellTimes() = default;
-  /// Reads `file`, if it exists; cells missing there are read from `recorded`. Ignores lines other
-  /// than "KEY SECONDS".
+  /// Reads `file`, if it exists, and then `recorded` for the cells that `file` lacks. Ignores
+  /// lines other than "KEY SECONDS".
   explicit CellTimes(std::filesystem::path file, const std::filesystem::path& recorded = {});
 
-  /// Seconds of the cell, or empty if unknown. `counted` includes the time to read the experiment's
-  /// counters.
+  /// Seconds of the cell, or empty if unknown. If `counted`, they include the time to read the
+  /// experiment's counters.
   std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
                              bool counted = true) const;
   void keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind, double seconds);
-  /// Writes the stored cells to the file and keeps the cells that other runs have written to it
-  /// meanwhile. Errors are ignored: they only make later estimates worse.
+  /// Writes the stored durations to the file and keeps the durations that other runs have written
+  /// to it meanwhile. Ignores errors, which make only later estimates worse.
   void save() const;
 
  private:

@@ -1,5 +1,5 @@
 // The interface between the runner and a device. Timing and counting are separate interfaces,
-// because an executor may be able to launch kernels without being able to time or count them.
+// because some executors can only launch kernels.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace gpuexp {
 /// Called after each sample with the sample's position in the requested sequence.
 using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
 
-/// Untimed launches: at most `launches`, and no further launch after `seconds`.
+/// Limits of a warm-up: untimed launches, at most `launches` of them.
 struct WarmUp {
   std::size_t launches = 1;
-  double seconds = 0;  ///< the first launch always runs
+  double seconds = 0;  ///< no launch starts later, except the first one
 };
 
 /// Times launches of the problem that the executor has set up.
@@ -32,7 +32,7 @@ class LaunchTimer {
  public:
   virtual ~LaunchTimer() = default;
 
-  /// Runs untimed launches, so that lazy initialization precedes the first sample.
+  /// Runs untimed launches, which complete lazy initialization before the first sample.
   virtual SampleTraits warm_up(const Variant& variant, Mode mode, const WarmUp& limits) = 0;
 
   /// Takes one timed sample of each variant in the sequence. All variants must be warmed up.
@@ -40,33 +40,33 @@ class LaunchTimer {
                       const SampleTaken& taken) = 0;
 
   /// Times the variant's first launches in the process, each from before its preparation until the
-  /// GPU has completed it. The executor must have been restarted (restart()) and must not have
-  /// launched anything since.
+  /// GPU has completed it. Call restart() first, and launch nothing in between.
   virtual SampleTraits sample_from_first(const Variant& variant, Mode mode, int launches,
                                          const SampleTaken& taken) = 0;
 
-  /// Launches the sequence repeatedly, back to back and untimed, for at least `seconds`; the round
-  /// in flight completes. All variants must be warmed up.
+  /// Repeats the sequence, back to back and untimed, until `seconds` have passed and the current
+  /// repetition has completed. All variants must be warmed up.
   virtual void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) = 0;
 
-  /// Times of an empty kernel, measured as in sample(): the launch overhead between the two events.
+  /// Times of an empty kernel, measured as in sample(): the launch overhead that a sample
+  /// contains.
   virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
 
-  /// Starts the interval that the next reading of the clock covers.
+  /// Starts the interval that the next call of sm_clock() covers.
   virtual void start_clock() = 0;
 
   /// The mean SM clock since the last reading, read on the SMs. Empty if the interval is too short
-  /// for an accuracy of 0.1 %; the next reading then also covers this interval.
+  /// for an accuracy of 0.1 %; the next call then covers this interval as well.
   virtual std::optional<ClockReading> sm_clock() = 0;
 };
 
 /// Availability of hardware counters.
 struct CounterSupport {
-  std::string unavailable;  ///< why counters are unavailable, and the remedy; empty if available
+  std::string unavailable;           ///< reason and remedy; empty if counters are available
   std::vector<std::string> unknown;  ///< requested metrics that this GPU does not have
 };
 
-/// A launch whose counters are requested.
+/// A launch to count.
 struct CountedLaunch {
   const Family* family = nullptr;
   Values values;
@@ -81,10 +81,11 @@ class CounterReader {
 
   virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
 
-  /// Counts each launch, with the cache state of its mode, repeated as often as the counters
-  /// require. In Mode::graph, it counts a launch on the copy that is next in rotation. The problems
-  /// are generated from the seed and coexist in memory; the problem of set_up() is released first.
-  /// `metrics` must not contain metrics that counter_support() reported as unknown.
+  /// Counts each launch, starting from the cache state that its mode prescribes, and repeats it
+  /// until all counters are read. In Mode::graph, the launch uses the problem's copy that is next
+  /// in rotation. The problems are generated from the seed and are in memory together; the problem
+  /// of set_up() is released first. `metrics` must not contain metrics that counter_support()
+  /// reported as unknown.
   virtual std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
                                           std::uint64_t seed,
                                           const std::vector<std::string>& metrics) = 0;
@@ -95,27 +96,27 @@ class SourceCounterReader {
  public:
   virtual ~SourceCounterReader() = default;
 
-  /// Counts per instruction of one kernel of the launch: the kernel with index `kernel` among those
-  /// with a non-empty grid. If the launch runs that kernel again later, these executions are
-  /// counted too. The problem is generated from the seed; the problem of set_up() is released
-  /// first. A process may support only one call: call restart() between two calls. Throws
-  /// DeviceError with the reason if nothing can be counted.
+  /// Returns the number of executions of each instruction of one kernel: the kernel with index
+  /// `kernel` among the launch's kernels with a non-empty grid. Includes later executions of the
+  /// same kernel in the launch. The problem is generated from the seed; the problem of set_up() is
+  /// released first. Call restart() before a second call, because a process may support only one.
+  /// Throws DeviceError with the reason if nothing can be counted.
   virtual std::vector<CountedInstruction> count_source(const CountedLaunch& launch,
                                                        std::uint64_t seed, std::size_t kernel) = 0;
 };
 
-/// One of several executors that share a problem. All of them receive the same calls in the same
+/// One of several executors that share a problem. All executors receive the same calls in the same
 /// order, concurrently.
 class RankMember {
  public:
   virtual ~RankMember() = default;
 
-  /// Waits for all executors that join the same meeting. Problems set up later that span GPUs are
-  /// shared with these executors.
+  /// Waits until all ranks of the same meeting have joined. From then on, problems that span GPUs
+  /// are shared with these ranks.
   virtual void join(const RankPlace& place) = 0;
 };
 
-/// Starts and stops collection of a profiler that is attached to this process.
+/// Starts and stops the collection of a profiler attached to this process.
 class ProfilerControl {
  public:
   virtual ~ProfilerControl() = default;
@@ -133,16 +134,16 @@ class Executor {
   /// problem first.
   virtual void set_up(const Family& family, const Values& values, std::uint64_t seed) = 0;
 
-  /// Fills the outputs of the variant's launch with a pattern that no correct result contains, and
-  /// computes their references unless they exist.
+  /// Fills the outputs of the variant's launch with a pattern that no correct result contains.
+  /// Computes the references of these outputs unless they exist.
   virtual void poison(const Variant& variant, Mode mode) = 0;
 
-  /// Runs the launches that a sample in the mode times, untimed.
+  /// Runs, untimed, the launches of one sample in the mode.
   virtual void launch(const Variant& variant, Mode mode) = 0;
 
-  /// Compares the outputs of the last launch with their references: all elements, or elements drawn
-  /// by the seed if the references cost too much. Also checks guards and inputs; afterwards the
-  /// inputs hold the values of set_up().
+  /// Compares the outputs of the last launch with their references: all elements, or elements
+  /// drawn by the seed if computing all references costs too much. Also checks that guards and
+  /// inputs are unchanged; restores the inputs that set_up() stored.
   virtual Verification check(const Variant& variant, Mode mode) = 0;
 
   Verification verify(const Variant& variant, Mode mode) {
@@ -157,8 +158,8 @@ class Executor {
   /// Reacquires a lost device; false if that is impossible.
   virtual bool recover() = 0;
 
-  /// Continues in another process that has launched nothing and has no problem set up; false if
-  /// there is none.
+  /// Continues in another process, which has launched nothing and has no problem set up; false if
+  /// no such process is available.
   virtual bool restart() = 0;
 
   /// Optional interfaces; null if not supported. They live as long as the executor.

@@ -66,7 +66,7 @@ void GroupRun::run() {
     verify_again(*cell);
 }
 
-/// Runs a step on the set-up problem; false if the step ended the cell.
+/// Runs a step on the set-up problem; false if an error of the step ended the cell.
 template <class Step>
 bool GroupRun::attempt(CellState& cell, Step&& step) {
   for (bool again = true; again;) {
@@ -85,11 +85,11 @@ bool GroupRun::attempt(CellState& cell, Step&& step) {
   return !cell.ended;
 }
 
-/// Ends the cell because of a fault; true if the cell is retried instead.
+/// Handles a fault; false if it ends the cell, true if the cell is retried.
 bool GroupRun::fail(CellState& cell, const DeviceError& error) {
   session_.failed(error);
-  // A kernel cannot send SIGKILL to its process: the system (out of memory) or a user did. The cell
-  // is retried once.
+  // A kernel cannot send SIGKILL to its process; the system (out of memory) or a user did. The
+  // cell is retried once.
   if (error.fault() == DeviceFault::killed && !cell.killed) {
     cell.killed = true;
     return true;
@@ -137,7 +137,7 @@ void GroupRun::verify(CellState& cell, Mode mode, const char* when) {
   });
 }
 
-// The profiled launch is also the verified one; there is no other launch.
+// The profiled launch is also the verified launch; no other launch runs.
 void GroupRun::profile(CellState& cell) {
   const TraceRange range(session_.tracer(), cell.row->key);
   attempt(cell, [&] {
@@ -167,11 +167,12 @@ void GroupRun::sample() {
   }
 }
 
-// Runs after all other samples, because restarting the process discards every warm-up.
+// Runs after all other samples of the group, because restarting the process discards every
+// warm-up.
 void GroupRun::sample_first_launches(CellState& cell) {
   Row& row = *cell.row;
   const bool one_each = variant(cell).timing == Timing::fresh_process;
-  if (!one_each) row.samples_us.clear();  // left by an interrupted run
+  if (!one_each) row.samples_us.clear();  // they come from an interrupted run
   const auto keep = [&](std::size_t, const Sample& sample) {
     const auto round = static_cast<int>(row.samples_us.size());
     row.samples_us.push_back(sample.time_us);
@@ -205,14 +206,15 @@ void GroupRun::sample_first_launches(CellState& cell) {
   } while (one_each && !cell.ended && row.stop_reason == StopReason::none);
 }
 
-// The time of a sample is the mean over its launches, so the timer's step is divided as well.
+// A sample is the mean over its launches, so the timer's step is divided by their number.
 double GroupRun::quantum_us(const CellState& cell) const {
   const int launches = cell.row->traits ? cell.row->traits->launches : 1;
   return session_.quantum_us(group_.mode, launches);
 }
 
-/// All cells below their caps, until the last one has converged. Dropping a converged cell would
-/// change clock, power and cache state for the others.
+/// Returns all cells below their caps; empty once every cell has converged or reached a cap.
+/// Converged cells are sampled until then, because the others' clock, power and cache state depend
+/// on them.
 std::vector<GroupRun::CellState*> GroupRun::wanting() {
   std::vector<CellState*> cells;
   bool is_done = true;
@@ -225,8 +227,8 @@ std::vector<GroupRun::CellState*> GroupRun::wanting() {
   return cells;
 }
 
-/// True if all cells are warmed up on the current set-up. A device loss during a warm-up
-/// invalidates the earlier ones.
+/// Warms up the cells that are not warm on the current set-up. True if all cells then are: a
+/// device loss invalidates earlier warm-ups.
 bool GroupRun::warm_up(const std::vector<CellState*>& cells) {
   for (CellState* cell : cells) {
     if (cell->warm_epoch == session_.epoch()) continue;
@@ -244,9 +246,9 @@ bool GroupRun::warm_up(const std::vector<CellState*>& cells) {
   });
 }
 
-/// The sequence of as many rounds as fill a time slice; each round has its own random order. All
-/// slices have the same length: in the pause after a slice the clock rises by some percent under
-/// tensor load, so shorter slices would show faster kernels.
+/// The cells to sample in the next time slice: as many rounds as fit, each in a random order. All
+/// slices have the same length, because the clock rises by some percent, under tensor load, in the
+/// pause after a slice: kernels would appear faster in shorter slices.
 std::vector<GroupRun::CellState*> GroupRun::next_rounds(const std::vector<CellState*>& cells) {
   constexpr double kSliceS = 0.005;
   int rounds = round_s_ > 0 ? static_cast<int>(std::min(kSliceS / round_s_, 1e6)) : 1;
@@ -290,7 +292,7 @@ void GroupRun::take(const std::vector<CellState*>& cells) {
   }
 }
 
-/// Decides after new samples whether the cell has enough.
+/// Decides after new samples whether to stop sampling the cell.
 void GroupRun::judge(CellState& cell) {
   Row& row = *cell.row;
   const std::size_t count = row.samples_us.size();
@@ -307,8 +309,8 @@ void GroupRun::judge(CellState& cell) {
   if (row.stop_reason == StopReason::none) row.stop_reason = cap;
 }
 
-/// True if a converged cell may stop: an interval cannot narrow below one tick of the timer, and
-/// precision beyond the target is worth only `fine_seconds`.
+/// True if a converged cell may stop: its interval is within `fine_relative_ci` or one tick of the
+/// timer, or the group has been sampled for `fine_seconds`.
 bool GroupRun::is_precise_enough(const CellState& cell, const Statistics& statistics) const {
   constexpr double kHalfTick = 0.501;  // the tick itself is known only to rounding
   return elapsed_s() >= settings().fine_seconds ||
@@ -322,7 +324,7 @@ double GroupRun::elapsed_s() const {
   return seconds;
 }
 
-// Runs before the first samples on a new set-up, in the order of the group.
+// Runs before the first samples on a new set-up.
 void GroupRun::sustain(const std::vector<CellState*>& cells) {
   std::vector<const Variant*> variants;
   for (const CellState* cell : cells)
@@ -336,7 +338,7 @@ void GroupRun::sustain(const std::vector<CellState*>& cells) {
   }
 }
 
-// The first reading must cover only the rounds.
+// The first clock reading must cover only the rounds.
 void GroupRun::start_clock(int round) {
   if (clock_epoch_ == session_.epoch()) return;
   session_.timed(&RunTimes::clock, [&] { session_.timer().start_clock(); });
@@ -346,8 +348,8 @@ void GroupRun::start_clock(int round) {
   clock_epoch_ = session_.epoch();
 }
 
-/// Assigns the reading to the samples since the last one. After too short an interval, they wait
-/// for the next reading, which covers them too.
+/// Assigns the clock reading to the samples since the last one. If the interval is too short, the
+/// samples are assigned the next reading, which covers them as well.
 void GroupRun::read_clock() {
   std::optional<ClockReading> reading;
   session_.timed(&RunTimes::clock, [&] { reading = session_.timer().sm_clock(); });
@@ -363,7 +365,7 @@ void GroupRun::read_clock() {
   if (counts) session_.observer().clock_read(group_, first_round, round_ - 1, reading->mhz);
 }
 
-/// `taken` counts the samples, even if one of them throws.
+/// Increments `taken` after each sample, so that it is right even if a sample throws.
 void GroupRun::sample_sequence(const std::vector<CellState*>& sequence, int first_round,
                                std::size_t per_round, std::size_t& taken) {
   std::vector<const Variant*> variants;
@@ -403,7 +405,7 @@ void GroupRun::verify_again(CellState& cell) {
   row.clocks = clocks_of(cell.clocks_mhz);
   row.telemetry = telemetry_;
   row.floor_us = session_.floor_us(group_.mode);
-  // After a device loss no graph is captured, so a replay is impossible.
+  // After a device loss there is no captured graph to replay.
   const bool warm = cell.warm_epoch == session_.epoch();
   // Back-to-back launches overwrite each other's results, so the reference does not apply to them.
   const bool as_timed = warm && !is_back_to_back(group_.mode);

@@ -11,8 +11,8 @@
 
 namespace gpuexp {
 
-/// Verifies, samples and verifies again the cells of one group. The constructor receives blank
-/// rows, one for each cell that runs or was skipped; run() fills in status and numbers.
+/// Verifies the cells of one group, samples them, and verifies them again. The constructor
+/// receives blank rows, one per cell, including skipped cells; run() fills in status and numbers.
 class GroupRun {
  public:
   GroupRun(Session& session, const Plan& plan, std::size_t group, std::vector<Row>& rows);
@@ -22,11 +22,11 @@ class GroupRun {
   /// The state of one cell during the run.
   struct CellState {
     Row* row = nullptr;
-    bool killed = false;   ///< its process was killed once, for an external reason
+    bool killed = false;   ///< its process was killed once, and the cell retried
     bool ended = false;    ///< its status is final
     bool capped = false;   ///< it reached max_samples or max_seconds
     int warm_epoch = -1;   ///< Session::epoch() at its warm-up
-    double elapsed_s = 0;  ///< spent on its samples, including flushes
+    double elapsed_s = 0;  ///< seconds spent on its samples, including flushes
     SampleClocks clocks_mhz = {};
     std::size_t unread = 0;  ///< first sample that the next reading of the clock covers
     std::size_t before = 0;  ///< number of samples before the current rounds

@@ -1,4 +1,4 @@
-// Host errors that concern a single problem.
+// Conversion of host errors that concern a single problem.
 #pragma once
 
 #include <new>
@@ -8,7 +8,7 @@
 
 namespace gpuexp {
 
-/// Calls the function. An unusable input file or insufficient host memory is rethrown as a
+/// Calls the function. Rethrows an unusable input file and insufficient host memory as
 /// DeviceError, so that only the cells of this problem fail.
 template <class Function>
 auto with_host_refusals(const Function& function) -> decltype(function()) {

@@ -18,7 +18,7 @@ namespace gpuexp {
 struct Mismatch;
 struct Verification;
 
-/// The arrays are in the memory of the device or host that compares them.
+/// The arrays are in the memory of the processor that compares them: GPU or host.
 struct Comparison {
   const void* got;
   DataType type;
@@ -30,23 +30,23 @@ struct Comparison {
   ElementDraw draw = {};  ///< the elements that have a reference
 };
 
-/// Sums over elements. Combining them in the same order gives bitwise-identical results.
+/// Sums over elements. Combining sums in the same order gives bitwise-identical results.
 struct ComparisonSums {
   unsigned long long checked = 0;
   unsigned long long wrong = 0;
-  unsigned long long first_wrong = ~0ull;  ///< lowest wrong index; all bits set if none is wrong
-  /// Bits of the maximum of error / allowed error; non-negative doubles order like integers.
+  unsigned long long first_wrong = ~0ull;  ///< lowest wrong index; all bits set if none
+  /// Bits of the maximum of error / allowed error.
   unsigned long long worst_ratio = 0;
   unsigned long long worst_error = 0;      ///< bits of the largest |got - accurate|
   unsigned long long largest_allowed = 0;  ///< bits of the largest allowed error
   double error_squares = 0;
   double value_squares = 0;
-  double inaccuracy_squares = 0;  ///< of got - accurate
+  double inaccuracy_squares = 0;  ///< sum of (got - accurate)^2
   double accurate_squares = 0;
 };
 
-/// Bits of |x|, whose integer order is the order of the values. NaN, with all exponent bits set,
-/// orders above infinity and is never lost.
+/// Bits of |x| as an integer, which orders like |x|. NaN is greater than infinity, so a maximum
+/// keeps it.
 GPUEXP_HOST_DEVICE inline unsigned long long ordered_bits(double x) {
   const double magnitude = std::fabs(x);
   unsigned long long bits = 0;
@@ -72,20 +72,20 @@ GPUEXP_HOST_DEVICE inline ComparisonSums combined(const ComparisonSums& a,
   return sum;
 }
 
-/// True if element i, with value `got`, is checked. A NaN is checked even without a reference,
-/// because it is always wrong and marks an unwritten element.
+/// True if element i, with value `got`, is checked: the drawn elements, and every NaN, which marks
+/// an unwritten element and is wrong whatever the reference.
 GPUEXP_HOST_DEVICE inline bool is_checked(double got, const Comparison& c, std::int64_t i) {
   return c.draw.has(i) || got != got;
 }
 
-/// Sums for the single element i, with value `got`.
+/// Sums that contain only element i, with value `got`.
 GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& c, std::int64_t i) {
   if (!is_checked(got, c, i)) return {};
   const double value = c.value[i];
   const double accurate = c.accurate[i];
   const double allowed = c.tolerance.absolute + c.tolerance.relative * c.magnitude[i];
-  // Equality is tested first, so that equal infinities pass. Comparisons with NaN are false, so NaN
-  // fails.
+  // Tests equality first, so that equal infinities pass. NaN fails, because comparisons with NaN
+  // are false.
   const double error = got == value ? 0.0 : std::fabs(got - value);
   const bool right = got == value || error <= allowed;
   const double inaccuracy = got == accurate ? 0.0 : std::fabs(got - accurate);
@@ -100,7 +100,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& 
   one.error_squares = error * error;
   one.inaccuracy_squares = inaccuracy * inaccuracy;
   one.accurate_squares = accurate * accurate;
-  // A correct infinite element must not affect the RMS tolerance.
+  // An infinite element has no finite square or tolerance.
   if (std::isfinite(value) && std::isfinite(allowed)) {
     one.value_squares = value * value;
     one.largest_allowed = ordered_bits(allowed);
@@ -108,15 +108,16 @@ GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& 
   return one;
 }
 
-/// Values of `count` elements of one of the comparison's arrays, starting at `first`.
+/// Reads `count` elements of one of the comparison's arrays, starting at element `first`.
 using ReadElements = std::function<std::vector<double>(const void* array, DataType type,
                                                        std::int64_t first, std::int64_t count)>;
 
-/// Wrong elements in order, starting at `first`, which is wrong; at most kMaxMismatches.
+/// Returns wrong elements in order, at most kMaxMismatches, starting with element `first`, which
+/// is wrong.
 using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
 
-/// Wrong elements, found by reading the arrays again in parts that start at `first`. Only the first few
-/// parts are searched.
+/// Reads the arrays again from element `first` on, 2^20 elements at a time, and returns the wrong
+/// elements: at most kMaxMismatches of them, from at most 64 reads.
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& comparison,
                                  std::int64_t first, const ReadElements& read);
 

@@ -32,8 +32,8 @@ namespace {
   throw DeviceError(fmt::format("rank {} {}", rank, what), DeviceFault::peer_lost);
 }
 
-// A rank that ended because of an error reports it to the process that drives the ranks. The delay
-// lets that report arrive first.
+// A rank that ends with an error reports the error to the process that drives the ranks. This
+// delay lets the report arrive before this rank's own error.
 [[noreturn]] void fail_for_gone(int rank, const std::string& what) {
   constexpr std::chrono::milliseconds kReportDelay{300};
   std::this_thread::sleep_for(kReportDelay);
@@ -77,7 +77,7 @@ bool wait_readable(int socket, double timeout_s) {
   }
 }
 
-/// Control message that carries one file descriptor.
+/// Space for a control message with one file descriptor.
 struct DescriptorMessage {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
 };
@@ -144,7 +144,7 @@ int RankExchange::socket_to(int rank) const {
 
 void RankExchange::send(int rank, const RankMessage& told, int descriptor) const {
   iovec part{const_cast<char*>(told.text.data()), told.text.size()};
-  // An empty message would look like the end of the connection.
+  // Without a byte, an empty message would look like the end of the connection.
   char nothing = '\n';
   iovec parts[2] = {{&nothing, 1}, part};
   msghdr message{};
@@ -166,8 +166,8 @@ void RankExchange::send(int rank, const RankMessage& told, int descriptor) const
 
 RankExchange::RankMessage RankExchange::receive(int rank) const {
   const int socket = socket_to(rank);
-  // Rank 0 waits for the silent rank itself. The other ranks wait twice as long, so that rank 0
-  // reports first which rank is silent.
+  // Rank 0 waits for the silent rank. The other ranks wait for twice as long, so that rank 0
+  // reports the silent rank first.
   const double patience_s = place_.rank == 0 ? patience_s_ : 2 * patience_s_;
   if (!wait_readable(socket, patience_s))
     fail_for(rank, fmt::format("has sent nothing for {:g} s", patience_s));

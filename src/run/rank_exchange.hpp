@@ -1,5 +1,5 @@
-// Messages and file descriptors exchanged on the host between the processes of one problem's ranks.
-// Data between GPUs does not use this path.
+// Messages and file descriptors that the processes of a problem's ranks exchange on the host. Data
+// between GPUs does not use this path.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gpuexp {
 struct RankPlace {
   int rank = 0;
   int ranks = 1;
-  /// Name of the socket, unguessable and the same for all ranks.
+  /// Name of the socket: random, the same for all ranks.
   std::string meeting;
 };
 
@@ -34,11 +34,12 @@ class OwnedDescriptor {
 };
 
 /// Rank 0 listens on a Unix socket named after the meeting, in Linux's abstract namespace, and
-/// accepts processes of the same user; the other ranks connect. All ranks must make the same calls
-/// in the same order.
+/// accepts processes of the same user; the other ranks connect to it. All ranks must make the same
+/// calls in the same order.
 class RankExchange {
  public:
-  /// Waits for all ranks. Throws DeviceError naming the first rank that did not connect in time.
+  /// Waits for all ranks. Throws DeviceError that names the first rank that did not connect in
+  /// time.
   explicit RankExchange(const RankPlace& place, double patience_s = kPatienceS);
 
   /// The text and descriptor that one rank sent.
@@ -46,9 +47,9 @@ class RankExchange {
     std::string text;
     OwnedDescriptor descriptor;
   };
-  /// Sends this rank's message and returns all ranks' messages, by rank. The text may be any bytes,
-  /// at most kLongest; the caller still owns the descriptor. Throws DeviceError naming a rank that
-  /// has ended or sent nothing in time.
+  /// Sends this rank's message and returns the messages of all ranks, by rank. `text` may contain
+  /// any bytes, at most kLongest of them; the caller still owns the descriptor. Throws DeviceError
+  /// that names a rank that has ended or sent nothing in time.
   std::vector<RankMessage> all_gather(const std::string& text, int descriptor = -1);
 
   /// The value of rank 0.

@@ -37,7 +37,7 @@ double moved_bytes_of(const Prediction& p) {
   return p.work.moved_read + p.work.moved_written;
 }
 
-// Counted DRAM bytes; empty if not counted.
+// DRAM bytes read and written according to the counters; empty if not counted.
 std::optional<double> counted_dram_bytes(const Row& row) {
   if (!row.counts) return std::nullopt;
   const auto bytes = select_counters({"dram_read_bytes", "dram_write_bytes"});
@@ -46,13 +46,13 @@ std::optional<double> counted_dram_bytes(const Row& row) {
   return read && written ? std::optional(*read + *written) : std::nullopt;
 }
 
-// DRAM bytes for the arithmetic intensity, and their source.
+// DRAM bytes for the arithmetic intensity, and their source: "counted", or "least" if not counted.
 std::pair<double, std::string> intensity_bytes(const Row& row, const Prediction& p) {
   if (const auto counted = counted_dram_bytes(row)) return {*counted, "counted"};
   return {moved_bytes_of(p), "least"};
 }
 
-// amount / (median time × scale); empty for rows without a time.
+// amount / (median time in seconds × scale); empty for rows without a time.
 std::optional<double> per_second(const Row& row, double amount, double scale) {
   if (!row.time_us || amount <= 0) return std::nullopt;
   return amount / (row.time_us->median * 1e-6) / scale;
@@ -227,7 +227,7 @@ void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
     std::visit([&](const auto& value) { r.parameters.set(parameters[i].name, value); },
                row.group->values[i]);
   }
-  // If two metrics have the same name, the first one counts, so they are set in reverse order.
+  // In reverse order: if two metrics have the same name, the value of the first one remains.
   for (auto metric = row.metrics.rbegin(); metric != row.metrics.rend(); ++metric)
     r.metrics.set(metric->first, metric->second);
   if (!row.counts) return;
@@ -237,7 +237,7 @@ void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
   }
 }
 
-// Clears infinite and NaN values, such as ratios of zero.
+// Clears infinite and NaN values, which ratios with a zero can have.
 void drop_nonfinite(ResultRecord& r) {
   for (const FixedColumn& column : fixed_columns()) {
     const auto* member = std::get_if<std::optional<double> ResultRecord::*>(&column.member);

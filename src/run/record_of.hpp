@@ -1,4 +1,4 @@
-// Result rows of a run: their columns and the value of each column for a cell.
+// The columns of a run's result rows, and the value of each column for a cell.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ namespace gpuexp {
 /// every metric of the plan's families, and counter.<name> for every requested hardware counter.
 RecordTable empty_table(const Plan& plan);
 
-/// Converts the runner's row into a row of that table.
+/// Converts the runner's row into a row of empty_table().
 ResultRecord record_of(const RecordTable& table, const Plan& plan, const Row& row);
 
-/// The column counter.<name>, for a whole launch or a single kernel.
+/// The column counter.<name>; also used for counts of a single kernel.
 ColumnInfo counter_info(const SelectedCounter& counter);
 
-/// An empty table of the kernels of each launch: "key" of the row, "kernel" (index in the launch,
-/// starting at 0), "name", and the row's counter.<name> columns. No columns if the plan requests no
-/// counters.
+/// An empty table with one row per kernel of each launch. Columns: "key" (of the result row),
+/// "kernel" (index in the launch, starting at 0), "name", and the counter.<name> columns. No
+/// columns if the plan requests no counters.
 Table empty_kernel_table(const Plan& plan);
 
-/// Maximum number of kernels listed per launch. A launch of hundreds of kernels repeats a few; the
-/// row contains the sums over all of them.
+/// Maximum number of kernels listed per launch. Longer launches repeat a few kernels hundreds of
+/// times; the result row has the sums over all kernels.
 inline constexpr std::size_t kMaxKernelRows = 64;
 
-/// One row per kernel of the launch, at most kMaxKernelRows.
+/// One row per kernel of the launch, for the first kMaxKernelRows kernels.
 std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row);
 
 }  // namespace gpuexp

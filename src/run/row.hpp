@@ -20,13 +20,13 @@ struct Clocks {
   double min_mhz;
   double max_mhz;
   /// Median over the second half of the samples, divided by the median over the first half. Empty
-  /// if a half has no reading.
+  /// if either half has no clock reading.
   std::optional<double> second_half_over_first;
 };
 
-/// Measurements of a row after its group's launches had run back to back for a while.
+/// Measurements of a row after its group's launches had run back to back (burst check).
 struct Sustained {
-  Statistics time_us;  ///< of a few samples
+  Statistics time_us;  ///< statistics of these samples
   std::optional<double> sm_clock_mhz;
   std::optional<double> power_w;
 };

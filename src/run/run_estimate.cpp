@@ -11,25 +11,26 @@ namespace {
 
 // Kernels of the lessons take 1 to 10 times their limit.
 constexpr double kLimitShare = 3.0;
-// Minimum cost of a launch and its flush, excluding the kernel.
+// Minimum seconds of a launch and its flush, excluding the kernel.
 constexpr double kPerLaunchSeconds = 1e-4;
 // Starting a worker and its GPU context: 0.41 s for each first launch of launch_overhead on an
 // H200.
 constexpr double kProcessSeconds = 0.4;
-// Other costs of a cell: buffers, inputs, comparison of outputs, clock readings. The median over
+// Seconds for buffers, inputs, comparison of outputs and clock readings of a cell: the median over
 // the configs' cells on an H200.
 constexpr double kPerCellSeconds = 0.01;
-// Host-resident buffers: the number of passes over them (allocation, inputs, launches, checks) and
-// the rate. Allocating and filling 1 GiB takes 0.5 s.
+// Host-resident buffers: number of passes (allocation, inputs, launches, checks) and bytes per
+// second of a pass. Allocating and filling 1 GiB takes 0.5 s.
 constexpr double kPassesOverHostMemory = 4;
 constexpr double kHostBytesPerSecond = 8e9;
-// Sampling beyond the minimum, until the median is precise enough. On an H200 it takes three times
-// the minimum if that is short, else 0.1 s more, and at most fine_seconds per group.
+// Sampling beyond the minimum number of samples, until the median is precise enough. On an H200,
+// this takes three times as long as the minimum, but at most 0.1 s, and at most fine_seconds per
+// group.
 constexpr double kExtraSamplingFactor = 3.0;
 constexpr double kMaxExtraSamplingSeconds = 0.1;
 
-/// Seconds to compute the references of the compared elements: value and magnitude, for each of the
-/// family's references.
+/// Seconds to compute the references of the compared elements. Each of the family's references
+/// consists of a value and a magnitude.
 double reference_seconds(const Family& family, const DeviceSpec& device, const void* problem,
                          const Variant& variant) {
   constexpr double kValueAndMagnitude = 2.0;
@@ -40,7 +41,6 @@ double reference_seconds(const Family& family, const DeviceSpec& device, const v
          rate;
 }
 
-/// Bytes of the buffers outside device memory.
 double host_bytes(const Family& family, const void* problem) {
   double bytes = 0;
   for (const Buffer& buffer : family.buffers) {
@@ -51,9 +51,9 @@ double host_bytes(const Family& family, const void* problem) {
   return bytes;
 }
 
-/// The limit, divided by the share of the GPU that the grid fills. A grid that leaves most SMs idle
-/// takes many times its limit, which does not predict a larger grid. Limits by PCIe or links do not
-/// depend on the grid. 0 without a limit.
+/// The limit, divided by the share of the GPU that the grid fills: a grid that leaves most SMs
+/// idle takes many times its limit, which a larger grid does not. A limit by PCIe or links does
+/// not depend on the grid and is not divided. 0 if there is no limit.
 double limit_seconds(const Prediction& cell) {
   const bool scales_with_grid = cell.waves && cell.limit.by != "pcie" && cell.limit.by != "links";
   const double filled = scales_with_grid ? cell.waves->tail_efficiency_pct / 100 : 1.0;
@@ -108,7 +108,7 @@ double RunEstimate::cell_s(std::size_t cell) const {
   const double outside_s = kPerCellSeconds + e.outside_s;
   if (kind_ == RunKind::verify || e.mode == Mode::profile) return outside_s + launch_s;
   const MeasureSettings& m = *e.measure;
-  // A warm sample includes a priming launch; a graph replay lasts as long as many short launches.
+  // A warm sample includes a priming launch; a graph replay repeats a short launch.
   constexpr double kShortestReplaySeconds = 1e-3;
   const double steady_s = e.mode == Mode::warm      ? 2 * launch_s
                           : e.mode == Mode::graph   ? std::max(launch_s, kShortestReplaySeconds)
@@ -123,7 +123,7 @@ double RunEstimate::cell_s(std::size_t cell) const {
   constexpr int kVerifications = 2;
   const double timing_s = outside_s + (e.opens_group ? m.sustain_seconds : 0.0) + sampling_s +
                           m.warm_up_s(launch_s) + kVerifications * launch_s;
-  // Replay passes, because a GPU cannot count everything at once, and the profiler's own time.
+  // Counters are read in several passes, because a GPU cannot count all of them at once.
   constexpr double kPasses = 8;
   constexpr double kCountingSeconds = 0.1;
   const double counting_s = e.is_counted ? kCountingSeconds + kPasses * sample_s : 0.0;

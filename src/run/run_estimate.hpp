@@ -1,4 +1,4 @@
-// Estimated duration of a run, from its plan, refined as rows complete.
+// Estimated duration of a run, computed from its plan and refined as rows complete.
 #pragma once
 
 #include <map>
@@ -13,28 +13,27 @@
 
 namespace gpuexp {
 
-/// Estimates the seconds of each cell and the remaining time of the run. Cells of earlier runs on
-/// this machine take their recorded time. Otherwise, a kernel is assumed to take a fixed multiple
-/// of its limit, or the multiple that it needed in its last completed cell.
+/// Estimates the seconds of each cell and the remaining time of the run. Cells of earlier runs
+/// have their recorded time. Any other kernel is assumed to take a multiple of its limit: the
+/// multiple of its variant's last completed cell, or a fixed one.
 class RunEstimate {
  public:
   RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind = RunKind::measure,
               const CellTimes& times = {});
 
   /// Time before the first cell and after the last: starting the worker, creating its context,
-  /// sampling empty kernels, and writing reports. In 21 runs on an H200, 0.47 to 0.77 s.
+  /// sampling empty kernels, and writing reports. It was 0.47 to 0.77 s in 21 runs on an H200.
   static constexpr double kStartAndEndSeconds = 0.55;
 
-  /// Seconds of verification, warm-up and samples; the first cell of a problem also includes the
-  /// references. 0 for skipped cells.
+  /// Seconds of the cell's verification, warm-up and samples. The first cell of a problem also
+  /// includes the references; a skipped cell takes 0 s.
   double cell_s(std::size_t cell) const;
-  /// Seconds of all cells that have not finished.
+  /// Seconds of all unfinished cells.
   double left_s() const;
 
-  /// Uses the row's time to refine the estimates of other cells of its variant. Only counter
-  /// reading remains for the cell itself.
+  /// Uses the row's time to refine the estimates of other cells of its variant. The estimate of
+  /// the row's own cell is then only the time to read counters.
   void timed(const Row& row);
-  /// Marks the cell as finished.
   void finished(std::size_t cell) { cells_[cell].stage = Stage::done; }
 
  private:

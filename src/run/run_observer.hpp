@@ -15,18 +15,17 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void floor_measured(Mode, const std::vector<double>& /*samples_us*/) {}
-  /// The rows of the group before anything has run, as they would be if the run ended now.
+  /// The group's blank rows: the rows that the results contain if the run ends now.
   virtual void group_started(const Group&, const std::vector<const Row*>&) {}
   virtual void sample_taken(const Cell&, int /*round*/, const Sample&) {}
-  /// The SM clock under load during rounds `first` to `last` of the group.
+  /// The SM clock under load, in MHz, during rounds `first` to `last` of the group.
   virtual void clock_read(const Group&, int /*first*/, int /*last*/, double /*mhz*/) {}
-  /// Samples taken after the group's launches had run back to back; they are not among the row's
-  /// samples.
+  /// Samples of the burst check, which are not among the row's samples.
   virtual void sustained(const Cell&, const std::vector<double>& /*samples_us*/) {}
-  /// A row that lacks only the steps after all timing: the burst check, hardware counters, and the
-  /// prediction from machine code.
+  /// The row is complete except for steps after all timing: the burst check, hardware counters,
+  /// and the prediction from machine code.
   virtual void row_timed(const Row&) {}
-  /// Called once per row, in plan order; rows with pending steps follow the others.
+  /// Called once per row, in plan order, except that rows with pending steps follow the others.
   virtual void row_finished(const Row&) {}
   /// Reading of the row's hardware counters starts.
   virtual void count_started(const Row&) {}
@@ -34,10 +33,10 @@ class RunObserver {
   virtual void uncounted(const Row&, const std::string& /*why*/) {}
   /// The device was lost and reacquired.
   virtual void recovered(const std::string& /*why*/) {}
-  /// All measurements are complete; `rows` rows wait for their predictions.
+  /// All measurements are complete; `rows` rows wait for predictions from machine code.
   virtual void waiting_for_predictions(std::size_t /*rows*/) {}
-  /// Time spent on the group so far; a later call replaces it. `began_s` is the group's start, in
-  /// seconds after the start of the run.
+  /// Time spent on the group so far, which replaces earlier calls' times. `began_s` is the group's
+  /// start, in seconds since the start of the run.
   virtual void group_timed(const Group&, double /*began_s*/, const RunTimes&) {}
   virtual void run_ended(const RunTimes&) {}
 };

@@ -21,10 +21,10 @@ namespace gpuexp {
 
 namespace {
 
-/// Rows that are counted together, in the order of the plan.
+/// Rows that are counted together, in plan order.
 struct Batch {
   std::vector<Row*> rows;
-  std::int64_t bytes = 0;  ///< device memory of their problems
+  std::int64_t bytes = 0;  ///< device memory of the rows' problems
 };
 
 bool is_same_problem(const Plan& plan, const Row& a, const Row& b) {
@@ -33,7 +33,8 @@ bool is_same_problem(const Plan& plan, const Row& a, const Row& b) {
 }
 
 std::vector<Batch> batches_of(const Plan& plan, const std::vector<Row*>& rows) {
-  // After a fault, rows are counted again one by one; an interrupt waits for a batch.
+  // Small batches, because after a fault all rows of the batch are counted again one by one, and
+  // an interrupt waits until the batch is complete.
   constexpr std::size_t kMaxRows = 32;
   constexpr std::int64_t kShareOfMemory = 16;
   const std::int64_t max_bytes = plan.device.memory_bytes / kShareOfMemory;
@@ -86,10 +87,10 @@ void count(Session& session, const Plan& plan, const std::vector<Row*>& rows) {
   }
 }
 
-// Reads the hardware counters of one launch of each row. Rows are counted in batches whose problems
-// fit in memory together, because starting and ending a profiler pass takes most of the time. Calls
-// ended(row, seconds) for every row, counted or not, with the row's share of the batch's time. A
-// fault changes no other field of a row.
+// Reads the hardware counters of one launch of each row. Rows are counted in batches whose
+// problems fit in memory together, because starting and ending a profiler pass takes most of the
+// time. Calls ended(row, seconds) for every row, counted or not, where `seconds` is the batch's
+// time divided by its number of rows. A fault leaves a row's other fields unchanged.
 void count_rows(Session& session, const Plan& plan, const std::vector<Row*>& rows,
                 const std::function<void(Row&, double)>& ended) {
   for (const Batch& batch : batches_of(plan, rows)) {
@@ -128,7 +129,6 @@ class Runner {
   }
 
  private:
-  /// A group that waits for its burst check.
   struct BurstCheck {
     std::size_t group;
     std::size_t first;  ///< index of its first row in rows_

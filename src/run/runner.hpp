@@ -1,5 +1,5 @@
-// The main loop over groups in plan order. The variants of a group are verified one by one, sampled
-// in interleaved rounds, so that drift affects all of them, and verified again.
+// The main loop over groups in plan order. The variants of a group are verified one by one,
+// sampled in interleaved rounds, so that drift affects all variants, and verified again.
 #pragma once
 
 #include <vector>

@@ -79,7 +79,7 @@ std::vector<LaunchCounts> Session::count(const std::vector<CountedLaunch>& launc
 
 void Session::run_back_to_back(const std::vector<const Variant*>& variants, Mode mode,
                                double seconds) {
-  // Split into slices, so that the user can interrupt.
+  // Split into short calls, so that an interrupt takes effect between them.
   constexpr double kStretchS = 0.1;
   const int stretches = static_cast<int>(std::ceil(seconds / kStretchS));
   timed(&RunTimes::sustain, [&] {

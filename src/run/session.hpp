@@ -20,49 +20,50 @@ inline WarmUp warm_up_of(const MeasureSettings& settings) {
   return {static_cast<std::size_t>(settings.warmup_launches), settings.warmup_seconds};
 }
 
-/// The device is lost and cannot be recovered. The cell that throws this did not cause the loss.
+/// The device was lost by another cell and cannot be recovered.
 class DeviceGone : public DeviceError {
  public:
   explicit DeviceGone(const std::string& what) : DeviceError(what, DeviceFault::lost) {}
 };
 
-/// The device during a run: the set-up problem, device loss, and launch overhead.
+/// The device during a run: the set-up problem, recovery from device loss, and launch overhead.
 class Session {
  public:
   Session(Executor& executor, Tracer& tracer, RunObserver& observer, const RunOptions& options,
           std::function<double()> now_s);
 
-  /// Times an empty kernel in the mode; on failure floor_us() stays empty.
+  /// Measures floor_us(), the time of an empty kernel in the mode. On failure, floor_us() stays
+  /// empty.
   void measure_floor(Mode mode);
   std::optional<double> floor_us(Mode mode) const;
-  /// Timer resolution of a sample that is the mean over `launches` launches. The events' step is
-  /// derived from the floor of Mode::warm. 0 if unknown, and for samples on the host's clock.
+  /// Timer resolution, in microseconds, of a sample that is the mean over `launches` launches; 0 if
+  /// unknown, and for samples on the host's clock.
   double quantum_us(Mode mode, int launches) const;
 
-  /// Sets the problem up unless it is set up already; groups that differ only in the mode share it.
-  /// Recovers a lost device first. Throws DeviceError.
+  /// Sets up the problem unless it is set up already; groups that differ only in the mode share
+  /// it. Recovers a lost device first. Throws DeviceError.
   void set_up(const Family& family, const Values& values);
 
-  /// Hardware counts of each launch; releases the set-up problem. Recovers a lost device first.
-  /// Throws DeviceError.
+  /// Hardware counts of each launch. Recovers a lost device first, and releases the set-up
+  /// problem. Throws DeviceError.
   std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
                                   const std::vector<std::string>& metrics);
 
-  /// Launches back to back for `seconds` or until the run ends. All variants must be warmed up.
-  /// Throws DeviceError.
+  /// Runs the variants back to back for `seconds`, or until the run ends. All variants must be
+  /// warmed up. Throws DeviceError.
   void run_back_to_back(const std::vector<const Variant*>& variants, Mode mode, double seconds);
 
-  /// Continues in a process that has launched nothing; false if there is none.
+  /// Continues in a process that has launched nothing; false if no such process is available.
   bool restart();
 
-  /// Must be called for every DeviceError, because the set-up problem may be lost.
+  /// Must be called for every DeviceError, because a lost device loses the set-up problem.
   void failed(const DeviceError& error);
 
-  /// The reason why nothing can run any more; empty while the run can continue.
+  /// Why no further step can run; empty while the run can continue.
   std::string end_reason();
   bool interrupted();
 
-  /// Changes whenever set-up and warm-ups become invalid.
+  /// Changes whenever the set-up and warm-ups become invalid.
   int epoch() const { return epoch_; }
 
   Executor& executor() { return executor_; }
@@ -73,10 +74,10 @@ class Session {
   const RunOptions& options() const { return options_; }
   double now_s() const { return now_s_(); }
 
-  /// From now on, times are also added to `group`; null: only to the run.
+  /// From now on, also adds times to `group`; null: only to the run.
   void time_for(RunTimes* group) { group_times_ = group; }
 
-  /// Adds the duration of the step to one of the run's times, even if the step throws.
+  /// Adds the step's duration to one of the run's times, even if the step throws.
   template <class Step>
   void timed(double RunTimes::*time, const Step& step) {
     const double start_s = now_s();

@@ -25,7 +25,7 @@ class TraceRange {
   Tracer& tracer_;
 };
 
-/// Two nested ranges: the launch and the phase of its measurement.
+/// Two nested ranges: a launch, and one phase of its measurement.
 class PhaseRange {
  public:
   PhaseRange(Tracer& tracer, const std::string& launch, const char* phase)
