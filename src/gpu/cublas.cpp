@@ -74,8 +74,7 @@ cudaDataType cuda_type(DataType type) {
 
 cublasComputeType_t compute_type(Compute compute) {
   switch (compute) {
-    case Compute::fp32:
-      return CUBLAS_COMPUTE_32F;  // TF32 is off, because the math mode is the default
+    case Compute::fp32: return CUBLAS_COMPUTE_32F;  // without TF32 in the default math mode
     case Compute::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
     case Compute::fp16: return CUBLAS_COMPUTE_16F;
   }

@@ -146,8 +146,7 @@ void PreparedSteps::add_stream(int number) {
 }
 
 void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
-  kernel.tensor_maps.reserve(
-      step.arguments.count());  // no reallocation, because parameters point into both
+  kernel.tensor_maps.reserve(step.arguments.count());  // parameters point into both vectors
   kernel.textures.reserve(step.arguments.count());
   for (std::size_t i = 0; i < step.arguments.count(); ++i) {
     if (const TensorMap* map = step.arguments.tensor_map(i)) {

@@ -91,8 +91,8 @@ std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Famil
                     "out of \"variants\", or give it plain sizes in an experiment of its own",
                     family.id, variant.id));
   }
-  // A device that cannot run the variant has no waves for it; the single size is skipped with the
-  // reason.
+  // A device that cannot run the variant has no waves: one size suffices, whose cell is skipped
+  // with the reason.
   if (device.compute_capability() < variant.min_compute_capability) return {edges.from};
   const auto count_at = [&](std::int64_t n) {
     Values at = values;
@@ -136,8 +136,8 @@ class ExperimentPlanner {
  private:
   using Problems = std::vector<std::pair<Values, std::vector<const Variant*>>>;
 
-  // Every problem once, in order of first appearance, with the variants that run it: wave edges
-  // give each variant different sizes.
+  // Returns every problem once, in order of first appearance, with the variants that run it.
+  // Variants can have different problems, because wave edges depend on the variant.
   Problems problems() const {
     Problems all;
     std::map<Values, std::size_t> position;
@@ -158,10 +158,11 @@ class ExperimentPlanner {
     return order;
   }
 
-  // Values that differ only in inapplicable parameters are one problem.
+  // The distinct problems of the variant's axes. Values that differ only in inapplicable parameters
+  // are returned once.
   std::vector<Values> values_of(const Variant& variant) const {
     std::vector<Values> result{experiment_.family->defaults()};
-    // Axes with wave edges come last, because the edges depend on every other parameter.
+    // Axes with wave edges come last, because the edges depend on the other parameters.
     for (const bool edges : {false, true}) {
       for (const auto& axes : experiment_.axis_groups) {
         if (has_edges(axes) == edges) result = expand(result, axes, variant);
@@ -190,7 +191,7 @@ class ExperimentPlanner {
     });
   }
 
-  // The product of `base` and one group of axes that advance together.
+  // Combines each element of `base` with each step of `axes`, whose parameters advance together.
   std::vector<Values> expand(const std::vector<Values>& base, const std::vector<std::size_t>& axes,
                              const Variant& variant) const {
     std::vector<Values> result;
@@ -253,7 +254,7 @@ class ExperimentPlanner {
 
   using Reason = std::optional<std::string>;
 
-  /// Sets the reason why the cell cannot run, if any.
+  /// Sets skip_reason if the cell cannot run.
   void skip(Cell& cell, Group& group) const {
     const Variant& variant = *cell.variant;
     Reason reason = beyond_machine(variant, group);

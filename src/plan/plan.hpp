@@ -15,24 +15,23 @@
 
 namespace gpuexp {
 
-/// One variant on one problem in one mode.
 struct Cell {
   std::size_t index = 0;       ///< position in the plan
   std::size_t experiment = 0;  ///< index into Config::experiments
   const Variant* variant = nullptr;
   Mode mode = Mode::cold;
-  std::string skip_reason;     ///< not empty if the cell is not run
-  bool machine_lacks = false;  ///< another machine could run it: GPU, number of GPUs or library
+  std::string skip_reason;     ///< why the cell is not run; empty if it is run
+  bool machine_lacks = false;  ///< another GPU, more GPUs or a library could run the cell
 };
 
-/// The cells of one experiment that share a problem and a mode. Set-up, interleaving and device
-/// loss apply to a group as a whole.
+/// The cells of one experiment that share a problem and a mode. The problem is set up once per
+/// group, and the group's cells are sampled in interleaved rounds.
 struct Group {
   std::size_t experiment = 0;
   Values values;  ///< in the order of the family's parameters
   std::shared_ptr<const void> problem;
   Mode mode = Mode::cold;
-  std::int64_t device_bytes = 0;  ///< maximum over the cells that are run
+  std::int64_t device_bytes = 0;  ///< maximum of cell_bytes() over the cells that are run
   std::vector<Cell> cells;        ///< baseline first
 };
 
@@ -48,9 +47,9 @@ struct Plan {
   std::size_t cell_count() const;
 };
 
-/// Expands axes and resolves wave edges from each variant's grid and resident blocks. Skips cells
-/// with a reason: unsupported by the variant, library missing, not enough memory. `free_bytes` is
-/// the device memory available for buffers.
+/// Expands axes and resolves wave edges from each variant's grid and resident blocks. Skips a cell,
+/// with the reason, if the variant does not support it, its library is missing, or it needs more
+/// than `free_bytes` of device memory.
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 
@@ -58,34 +57,33 @@ Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResou
 /// was missing when the program was built.
 std::vector<std::string> missing_libraries(const Config& config);
 
-/// Device bytes that a cell needs: the problem's guarded buffers, the fp64 references of the
-/// outputs that the variant writes, and its workspace.
+/// Device memory of a cell in bytes: the problem's buffers with guards, the fp64 references of the
+/// outputs that the variant writes, and the variant's workspace.
 std::int64_t cell_bytes(const Family& family, const Variant& variant, const void* problem,
                         const DeviceSpec& device);
 
 /// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 
-/// Work, occupancy, waves and limits of the cell, without a time, which requires executing its code
-/// (simulated/code_predictor.hpp). Empty if the cell is skipped.
+/// Work, occupancy, waves and limits of the cell; empty if the cell is skipped. The predicted time
+/// is missing, because it requires executing the cell's code (simulated/code_predictor.hpp).
 std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
                                        const KernelResources& resources);
 
-/// Every n in [edges.from, edges.to] that is the last of a wave count, the first of the next, or
-/// one beyond. The other parameters are as in `values`. Throws ConfigError if the variant's
-/// occupancy is unknown.
+/// Every n in [edges.from, edges.to] at a change of the number of waves: the last n of one number,
+/// the first n of the next, and the n after it. The other parameters have the values in `values`.
+/// Throws ConfigError if the variant's occupancy is unknown.
 std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Family& family,
                                              const Variant& variant, const Values& values,
                                              std::size_t parameter, const DeviceSpec& device,
                                              const KernelResources& resources);
 
-/// Guard bytes at each end of every buffer.
+/// Size in bytes of the guard at each end of a buffer.
 inline constexpr std::int64_t kGuardBytes = 4096;
 
-/// Alignment of a buffer: its size rounded up to a power of two, at least 512 bytes (required for
-/// textures) and at most 2 MiB (the alignment of large separate allocations). L1 selects the tag
-/// bank of a line by its address (docs/studies/caches), so the time of a kernel depends on the
-/// alignment.
+/// Alignment of a buffer in bytes: its size rounded up to a power of two, at least 512 (required by
+/// textures) and at most 2 MiB (the alignment of large separate allocations). Alignment affects the
+/// time of kernels, because L1 selects the tag bank of a line by its address (docs/studies/caches).
 std::int64_t buffer_alignment(std::int64_t bytes);
 
 }  // namespace gpuexp

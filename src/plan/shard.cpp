@@ -16,9 +16,9 @@ namespace gpuexp {
 
 namespace {
 
-/// Nominal milliseconds of a cell on a generic GPU. RunEstimate is more accurate, but depends on
-/// the device, on earlier measurements, on free memory and on installed libraries; these differ
-/// between machines, which must compute the same division. Integers make sums exact.
+/// Nominal milliseconds of a cell on a generic GPU. RunEstimate is more accurate but depends on
+/// device, earlier measurements, free memory and installed libraries, which differ between
+/// machines, and all machines must compute the same division. Integers make the sums exact.
 std::int64_t nominal_ms(const Experiment& experiment, const Variant& variant, const void* problem) {
   constexpr double kBytesPerSecond = 1e12;
   constexpr double kOperationsPerSecond = 1e13;
@@ -34,7 +34,7 @@ std::int64_t nominal_ms(const Experiment& experiment, const Variant& variant, co
   const double sampling_s =
       std::clamp(launch_s * m.min_samples, std::min(m.min_seconds, m.max_seconds), m.max_seconds);
   const double cell_s = kPerCellSeconds + m.warm_up_s(launch_s) + sampling_s;
-  // An experiment may specify any number of seconds.
+  // A config may specify any number of seconds.
   constexpr double kMaxMs = 1e12;
   const double ms = 1e3 * cell_s;
   return std::llround(ms < kMaxMs ? ms : kMaxMs);
@@ -78,7 +78,6 @@ std::vector<std::size_t> shards_of_groups(const Plan& plan, std::size_t count) {
   std::iota(longest_first.begin(), longest_first.end(), std::size_t{0});
   std::ranges::stable_sort(longest_first, std::greater<>(),
                            [&](std::size_t group) { return ms[group]; });
-  // Shards beyond the number of groups are empty.
   std::vector<std::int64_t> load_ms(std::min(count, plan.groups.size()));
   std::vector<std::size_t> shards(plan.groups.size());
   for (const std::size_t group : longest_first) {

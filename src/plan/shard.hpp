@@ -23,7 +23,7 @@ std::string to_string(const Shard& shard);
 /// Parses "2/4". Throws ConfigError for other text.
 Shard parse_shard(std::string_view text);
 
-/// The key of a cell of the whole plan and its shard, counted from 1.
+/// A cell of the whole plan, and its shard, counted from 1.
 struct ShardedCell {
   std::string key;
   std::size_t shard = 1;
@@ -31,17 +31,15 @@ struct ShardedCell {
   bool operator==(const ShardedCell&) const = default;
 };
 
-/// The shard of each group, from 1 to `count`. Every group belongs entirely to one shard, whether
-/// or not its cells can run on this machine. Groups are assigned longest first to the shard with
-/// the least work. The duration is estimated only from the config and the problems, so every
-/// machine with the same plan computes the same division. Shards beyond the number of groups are
-/// empty.
+/// The shard of each group, from 1 to `count`. Each group, longest first, is assigned to the shard
+/// with the least work, whether or not its cells can run on this machine. Durations are estimated
+/// only from the config and the problems, so that every machine with the same plan computes the
+/// same division. If there are more shards than groups, the additional shards are empty.
 std::vector<std::size_t> shards_of_groups(const Plan& plan, std::size_t count);
 
-/// All cells of the plan, in plan order.
 std::vector<ShardedCell> sharded_cells(const Plan& plan, std::size_t count);
 
-/// Removes all groups of other shards and renumbers the remaining cells from 0.
+/// Removes the groups of other shards and renumbers the remaining cells from 0.
 void keep_shard(const Shard& shard, Plan& plan);
 
 }  // namespace gpuexp

@@ -1,5 +1,5 @@
-// The columns of every report, each declared once: name, unit, meaning, rows with a value, and the
-// member of ResultRecord that holds it. CSV, JSON, logs, the schema and the docs use this list.
+// The columns of every report, each declared once: name, unit, meaning, rows with a value, and
+// member of ResultRecord. CSV, JSON, logs, the schema and the docs use this list.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ enum class Presence {
   some,    ///< rows in which the value is known
   all,     ///< every row
   passed,  ///< only passed rows
-  merged,  ///< rows of merged results in which it is known; other results lack the column
+  merged,  ///< merged results only: rows in which the value is known
 };
 
 struct FixedColumn : ColumnInfo {
@@ -28,9 +28,7 @@ struct FixedColumn : ColumnInfo {
 /// All columns, in the order of reports.
 const std::vector<FixedColumn>& fixed_columns();
 
-/// The column with the name, or null.
 const FixedColumn* find_fixed_column(std::string_view name);
-/// The column that holds the member.
 const FixedColumn& fixed_column(const RecordMember& member);
 
 }  // namespace gpuexp

@@ -15,10 +15,9 @@
 
 namespace gpuexp {
 
-/// Names in column order, with an index.
 class NameList {
  public:
-  /// Appends a name; the caller ensures that it is new.
+  /// Appends a name, which must be new.
   void add(const std::string& name);
   const std::vector<std::string>& names() const { return names_; }
   std::optional<std::size_t> find(std::string_view name) const;
@@ -50,7 +49,6 @@ class NamedValues {
   const Field& at(std::size_t place) const { return values_.at(place); }
   Field& at(std::size_t place) { return values_.at(place); }
 
-  /// Whether names and values are equal.
   bool operator==(const NamedValues& other) const;
 
  private:

@@ -75,7 +75,7 @@ Field to_field(const std::optional<T>& value) {
 
 // ---- fields to members
 
-// NaN and infinity count as missing.
+// Stores NaN and infinity as missing values.
 bool from_field(Field field, std::optional<double>& out) {
   out = number_in(field);
   return !std::holds_alternative<std::string>(field);

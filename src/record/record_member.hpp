@@ -19,17 +19,16 @@ using RecordMember =
                  std::optional<Status> ResultRecord::*, std::optional<StopReason> ResultRecord::*,
                  std::optional<Implementation> ResultRecord::*>;
 
-/// Type and allowed texts of the column of a member.
+/// Type and allowed texts of a member's column.
 struct MemberFacts {
   FieldType type = FieldType::text;
   std::vector<std::string> values = {};  ///< allowed texts of an enumeration; empty: any text
 };
 MemberFacts facts_of(const RecordMember& member);
 
-/// The value of the member; empty if it is missing.
 Field field_of(const RecordMember& member, const ResultRecord& record);
-/// Sets the member. Returns false, and leaves the record unchanged, if the field is not a value of
-/// the member.
+/// Sets the member. If the field is not a value of the member's type, returns false and leaves the
+/// record unchanged.
 bool store(const RecordMember& member, Field field, ResultRecord& record);
 
 /// "cold or warm", "passed, failed or skipped".

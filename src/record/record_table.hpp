@@ -18,7 +18,8 @@ inline const std::string kCounterPrefix = "counter.";
 
 using NamedGroup = NamedValues ResultRecord::*;
 
-/// Reference to a column: a fixed column, or a name in one of a record's groups.
+/// Reference to a column: a fixed column, or a name in one of the record's groups (parameters,
+/// metrics, counters, others).
 struct ColumnHandle {
   const FixedColumn* fixed = nullptr;
   NamedGroup group = nullptr;  ///< null for a fixed column
@@ -35,10 +36,11 @@ struct ColumnHandle {
 
 ColumnHandle column_of(const RecordMember& member);
 ColumnHandle metric_column(std::string name);
-/// The column with a name as in files: "time_median_us", "param.n", or an unknown one.
+/// The column with this name in files: "time_median_us", "param.n", or an unknown column.
 ColumnHandle column_named(const std::string& name);
 
-/// A column of a file; another version of gpuexp may have written its unit and doc.
+/// A column of a file. If another version of gpuexp wrote the file, unit and doc are from that
+/// version.
 struct RecordColumn : ColumnInfo {
   ColumnHandle handle;
   std::size_t place = 0;  ///< index of the handle's name in its group, in this table's records
@@ -48,14 +50,14 @@ struct RecordColumn : ColumnInfo {
 
 struct RecordTable {
   RecordTable() = default;
-  /// A table without rows. Throws ReportError if a fixed column has another type than declared.
+  /// A table without rows. Throws ReportError if the type of a fixed column differs from its
+  /// declaration.
   explicit RecordTable(const std::vector<ColumnInfo>& infos);
 
   std::vector<RecordColumn> columns;
   std::vector<ResultRecord> rows;
 
   bool has(const RecordMember& member) const;
-  /// An empty record with the names of this table's columns.
   ResultRecord blank_record() const;
 
   bool operator==(const RecordTable& other) const {

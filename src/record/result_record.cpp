@@ -25,8 +25,8 @@ std::string status_text(const ResultRecord& record) {
   return record.status ? std::string(name_of(*record.status)) : "";
 }
 
-// Without intervals, the range of the samples is compared: few samples must not seem more certain
-// than many.
+// Without an interval, a row with few samples must not seem more certain than a row with many, so
+// the range of its samples replaces the interval.
 bool clearly_faster(const ResultRecord& a, const ResultRecord& b) {
   const auto a_time = a.time_us();
   const auto b_time = b.time_us();

@@ -1,4 +1,4 @@
-// One typed row of results. fixed_columns() has the meaning and the written form of each member.
+// One typed row of results. fixed_columns() documents each member.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace gpuexp {
 inline constexpr const char* kOnGpu = "gpu";
 inline constexpr const char* kSimulated = "simulated";
 
-/// Members have the names of their columns. An empty text or list is a missing value. Numbers are
-/// finite.
+/// Members have the names of their columns. An empty text or list means a missing value. Numbers
+/// are finite.
 struct ResultRecord {
   // Identity and status.
   std::string experiment;
@@ -139,26 +139,25 @@ struct ResultRecord {
   bool operator==(const ResultRecord&) const = default;
 
   bool passed() const { return has_passed(status); }
-  /// Whether the time is below the datasheet limit: a cache served the data, or a byte count is
-  /// wrong.
+  /// True if the time is below the datasheet limit, because a cache served the data or a byte count
+  /// is wrong.
   bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
   bool is_vendor() const { return implementation == Implementation::library; }
   bool has_flag(std::string_view flag) const;
   /// Median time of a passed row.
   std::optional<double> time_us() const;
-  /// Half the width of the 95 % interval of the median.
   std::optional<double> half_interval_us() const;
 };
 
-/// The name, or "" if it is missing.
+/// "" if mode or status is missing.
 std::string mode_text(const ResultRecord& record);
 std::string status_text(const ResultRecord& record);
 
-/// Whether the interval of a's median is below the interval of b's. Without an interval, the upper
-/// end is the 95th percentile and the lower end the minimum; without these, both are the median.
+/// True if the interval of a's median is below the interval of b's median. A row without an
+/// interval has its minimum and its 95th percentile as ends, or its median if these are missing.
 bool clearly_faster(const ResultRecord& a, const ResultRecord& b);
 
-/// Time of `slow` divided by time of `fast`, with its 95 % interval; empty if a row has no
+/// Time of `slow` divided by time of `fast`, with its 95 % interval; empty if either row has no
 /// interval.
 std::optional<Ratio> ratio_of(const ResultRecord& fast, const ResultRecord& slow);
 

@@ -1,4 +1,4 @@
-// Time that a run spent on each of its parts.
+// Time that a run spent on each phase.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace gpuexp {
 
-/// Seconds that a run, or one of its groups, spent on each of its parts.
+/// Seconds that a run, or one of its groups, spent on each phase.
 struct RunTimes {
   double set_up = 0;
   double reference = 0;
@@ -31,7 +31,7 @@ struct RunTimesMember {
   const char* doc;
 };
 
-/// Non-overlapping parts of the time, in the order in which a run starts them.
+/// Phases that do not overlap, in the order in which a run starts them.
 inline constexpr std::array<RunTimesMember, 10> kRunTimesParts{{
     {"set_up", &RunTimes::set_up, "allocating buffers and filling inputs"},
     {"reference", &RunTimes::reference,
@@ -49,7 +49,7 @@ inline constexpr std::array<RunTimesMember, 10> kRunTimesParts{{
      "waiting for predictions from machine code after all measurements"},
 }};
 
-/// All members: the parts, the total, and `sample_gpu`, which is included in `sample`.
+/// All members: the phases, the total, and `sample_gpu`, which is included in `sample`.
 inline constexpr auto kRunTimesMembers = [] {
   std::array<RunTimesMember, kRunTimesParts.size() + 2> members{};
   std::size_t count = 0;
@@ -67,7 +67,6 @@ inline RunTimes& operator+=(RunTimes& sum, const RunTimes& times) {
   return sum;
 }
 
-/// Times of the cells of one experiment that share a problem and a mode.
 struct GroupTimes {
   std::string experiment;
   std::string parameters;  ///< "m=64,n=64,k=64"

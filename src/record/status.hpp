@@ -1,4 +1,4 @@
-// Status of a cell, reason why sampling ended, and owner of a variant's code.
+// Status of a cell, reason why sampling ended, and origin of a variant's code.
 #pragma once
 
 #include <array>
@@ -20,12 +20,10 @@ inline constexpr std::array kStatuses{Status::passed, Status::sampled, Status::i
                                       Status::failed, Status::skipped, Status::timeout,
                                       Status::not_run};
 std::string_view name_of(Status status);
-/// Whether the status is passed or sampled.
 constexpr bool has_passed(std::optional<Status> status) {
   return status == Status::passed || status == Status::sampled;
 }
 
-/// Reason why sampling ended.
 enum class StopReason {
   none,         ///< sampling has not started or not ended
   converged,    ///< the interval of the median reached its target
@@ -38,10 +36,10 @@ inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged
                                          StopReason::interrupted};
 std::string_view name_of(StopReason reason);
 
-/// Owner of the code of a variant.
+/// Origin of a variant's code.
 enum class Implementation {
-  kernel,   ///< this program
-  library,  ///< the vendor
+  kernel,   ///< written in this program
+  library,  ///< from a vendor's library
 };
 inline constexpr std::array kImplementations{Implementation::kernel, Implementation::library};
 std::string_view name_of(Implementation implementation);

@@ -20,7 +20,7 @@ bool is_same(const Field& a, const Field& b) {
   return x && y ? *x == *y : a == b;
 }
 
-// "EXPERIMENT/variant at n = 4096, cold": the name of a row within a sentence.
+// "EXPERIMENT/variant at n = 4096, cold": a row's name in a sentence.
 std::string shown_row(const ClaimedRow& row) {
   std::string text = fmt::format("{}/{}", row.experiment, row.variant);
   for (std::size_t i = 0; i < row.parameters.size(); ++i) {
@@ -58,7 +58,6 @@ bool needs_time(const std::string& column) {
   return column == "time_median_us" || is_rate(column);
 }
 
-// The origin of the row's number in the column.
 ValueOrigin origin_of(const std::string& column, const ResultRecord& row) {
   if (needs_time(column)) return ValueOrigin::measured;
   const bool is_simulated = row.executed_on == kSimulated;
@@ -78,7 +77,8 @@ std::optional<double> number_of(const ResultRecord& row, const std::string& colu
   return column_named(column).number(row);
 }
 
-// The row's number according to the model, in the column's unit: rates use the predicted time.
+// The row's number according to the model, in the column's unit. Rates are computed from the
+// predicted time.
 std::optional<double> model_number_of(const ResultRecord& row, const std::string& column) {
   if (column == "time_median_us") return row.predicted_time_us;
   if (!is_rate(column)) return column_named(column).number(row);
@@ -93,7 +93,7 @@ std::optional<double> model_number_of(const ResultRecord& row, const std::string
 
 enum class NumberOf { rows, model };
 
-// The sum of the columns over the rows, in the columns' unit.
+// The sum of the columns over the claimed rows, in the columns' unit.
 ClaimValue sum_of(const std::vector<ClaimedRow>& claimed, const std::vector<std::string>& columns,
                   const std::vector<ResultRecord>& rows, NumberOf of) {
   ClaimValue sum{0.0, ValueOrigin::none, ""};
@@ -136,7 +136,7 @@ std::string amount(double number, const std::string& unit) {
   return significant(number, kDigits) + space + unit;
 }
 
-// Why the value is outside the band: the claim's expectation, else the model's bound.
+// Why the value is outside the band: the claim's expectation, or else the model's bound.
 std::string reason_outside(const Claim& claim) {
   if (!claim.expectation.empty()) return claim.expectation;
   if (claim.model.bound_by.empty()) return "No known reason explains the difference.";
@@ -224,7 +224,7 @@ ClaimOutcome outcome_of(const Claim& claim, const std::vector<ResultRecord>& row
   }
   outcome.value = value.number;
   outcome.origin = value.origin;
-  // The model has every computed number; without one, the number was measured.
+  // The model knows every computed number. If it has no value, the number was measured.
   if (outcome.origin == ValueOrigin::computed && !here) outcome.origin = ValueOrigin::measured;
   outcome.ratio = *value.number / outcome.expected;
   const bool is_inside = *outcome.ratio >= claim.band_low && *outcome.ratio <= claim.band_high;

@@ -1,4 +1,4 @@
-// Outcomes of a report's published figures: pure functions of rows and claims.
+// Comparison of rows with published figures.
 #pragma once
 
 #include <optional>
@@ -20,20 +20,20 @@ inline constexpr ClaimVerdict kClaimVerdicts[] = {
     ClaimVerdict::reproduced, ClaimVerdict::not_reproduced, ClaimVerdict::not_measured};
 std::string_view name_of(ClaimVerdict verdict);
 
-/// Origin of the number that a claim is compared with.
+/// Origin of the number that is compared with a claim.
 enum class ValueOrigin {
   none,
   measured,   ///< timed
   counted,    ///< by hardware counters
   simulated,  ///< counted by the simulator
-  computed,   ///< from the problem and the device
-  predicted,  ///< by the model, if not measured or counted
+  computed,   ///< computed from the problem and the device
+  predicted,  ///< predicted by the model, if neither measured nor counted
 };
 std::string_view name_of(ValueOrigin origin);
 
 struct ClaimOutcome {
-  /// The published number, multiplied by the model's number for this device and divided by the
-  /// model's number for the published device, if the model has both.
+  /// The published number. If the model has a number for this device and for the published device,
+  /// scaled by their ratio.
   double expected = 0;
   bool is_transposed = false;
   std::optional<double> value;  ///< in the claim's unit
@@ -45,7 +45,7 @@ struct ClaimOutcome {
   bool operator==(const ClaimOutcome&) const = default;
 };
 
-/// The number of a claim's quantity, or in `why_not` the reason why there is none.
+/// The number of a claim's quantity; if there is none, `why_not` has the reason.
 struct ClaimValue {
   std::optional<double> number;  ///< in the claim's unit
   ValueOrigin origin = ValueOrigin::none;
@@ -53,17 +53,17 @@ struct ClaimValue {
 };
 ClaimValue value_of(const Quantity& quantity, const std::vector<ResultRecord>& rows);
 
-/// The quantity according to the model: predicted times, rates from these, predicted counters.
+/// The quantity according to the model: predicted times, rates computed from predicted times,
+/// predicted counters.
 ClaimValue model_value_of(const Quantity& quantity, const std::vector<ResultRecord>& rows);
 
-/// The outcome of a claim. Times and rates need timed rows; for counts and computed numbers, the
-/// model's value is used if the rows have none.
+/// The outcome of a claim. Times and rates require timed rows. For other quantities, the model's
+/// value is used if the rows have no value.
 ClaimOutcome outcome_of(const Claim& claim, const std::vector<ResultRecord>& rows);
 
 /// "Dao et al., 2022".
 std::string short_name_of(const FigureSource& source);
 
-/// Whether the record is the claimed row.
 bool is_row(const ClaimedRow& claimed, const ResultRecord& record);
 
 }  // namespace gpuexp

@@ -10,7 +10,7 @@ namespace gpuexp {
 
 std::string to_csv(const RecordTable& table);
 
-/// Passes the CSV to `write` in parts.
+/// Passes the CSV to `write` in pieces.
 void print_csv(const RecordTable& table, const WritePart& write);
 
 }  // namespace gpuexp

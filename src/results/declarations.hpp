@@ -1,4 +1,4 @@
-// Problems of families, from the parameters in results.
+// Problems of families, from the parameters of a row.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace gpuexp {
 
-/// The family's problem with these parameters, or null if the family does not allow it.
+/// The family's problem with these parameters; null if the family does not allow the parameters.
 std::shared_ptr<const void> problem_of(const Family& family, const NamedValues& parameters);
 
 }  // namespace gpuexp

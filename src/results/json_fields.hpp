@@ -1,4 +1,4 @@
-// Names of members and the version of a report's JSON, shared by writer, reader and schema.
+// Member names and schema version of a report's JSON, shared by writer, reader and schema.
 #pragma once
 
 #include <algorithm>
@@ -18,37 +18,35 @@ namespace gpuexp {
 /// Readers reject other versions.
 inline constexpr int kReportSchemaVersion = 3;
 
-/// Member of a row with its raw samples; no column may have this name.
+/// Member of a row with the row's raw samples; no column may have this name.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
-/// Member of a provenance; absent if predictions use no ceilings.
+/// Members of a provenance that are absent if the run has no ceilings, is not merged, has no
+/// problem that spans GPUs, or reads no input from a file.
 inline constexpr const char* kCeilingsMember = "ceilings";
-/// Member of the provenance of merged results.
 inline constexpr const char* kPartsMember = "parts";
-/// Member of a provenance; absent if no problem spanned GPUs.
 inline constexpr const char* kRanksMember = "ranks";
-/// Member of a provenance; absent if no input was read from a file.
 inline constexpr const char* kInputsMember = "inputs";
-/// Members of a provenance or its device that are absent, not null, if unknown.
+/// Members of a provenance or its device that are absent, instead of null, if unknown.
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
 
-/// Members of a report, if the run read hardware counters.
+/// Members of a report whose run read hardware counters.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
 inline constexpr std::string_view kKernelsMember = "kernels";
 
-/// Member of a report, if the config has published figures.
+/// Member of a report whose config has published figures.
 inline constexpr std::string_view kFiguresMember = "figures";
 
-/// Members of a report, if the run recorded the time of its parts.
+/// Members of a report whose run recorded its times.
 inline constexpr const char* kTimesMember = "times_s";
 inline constexpr const char* kGroupTimesMember = "group_times";
 
 template <class T, class Struct>
 concept MaybeConst = std::is_same_v<std::remove_const_t<T>, Struct>;
 
-// visit_members() calls visit(name, member, doc) for each string, number and boolean member,
-// including optional ones, in the order of the file.
+// visit_members() calls visit(name, member, doc) for each member that is a string, a number or a
+// boolean, optional or not, in the order of the file.
 
 template <MaybeConst<DeviceProvenance> T, class Visit>
 void visit_members(T& device, const Visit& visit) {
@@ -211,7 +209,7 @@ void visit_members(T& group, const Visit& visit) {
         "seconds from the start or the resumption of the run to the start of the group");
 }
 
-/// The members as a JSON object. A missing value is null, or absent if it is in kLaterMembers.
+/// The members as a JSON object. A missing value is null, or absent if listed in kLaterMembers.
 template <class T>
 Json json_of_members(const T& of) {
   Json json = Json::object();

@@ -1,4 +1,4 @@
-// Published figures in a report's JSON: claims and their outcomes.
+// Published figures, with claims and outcomes, in a report's JSON.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace gpuexp {
 
-/// The figures with the outcome of each claim, computed from the rows.
+/// The figures, with each claim's outcome computed from the rows.
 Json json_of_figures(const std::vector<PublishedFigure>& figures,
                      const std::vector<ResultRecord>& rows);
 
-/// Reads the figures without outcomes, which the rows determine.
+/// Reads the figures. Outcomes are not read, because the rows determine them.
 std::vector<PublishedFigure> read_figures(JsonValues& values, const Place& place);
 
 Json figure_schema();

@@ -19,7 +19,7 @@ namespace {
 using Kind = JsonScanner::Kind;
 
 // Reads the members of a report, which may be in any order. A first pass over the text checks its
-// syntax and notes where each member starts, so that no tree of the rows is in memory.
+// syntax and stores the offset of each member, so that no JSON tree of the rows is needed.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file)
@@ -71,7 +71,7 @@ class Reader {
 
   bool has_member(std::string_view name) const { return offsets_.count(std::string(name)) > 0; }
 
-  // The place of a member of the report; moves the scanner to its value.
+  // Moves the scanner to the value of the report's member, and returns the value's place.
   Place member(const Place& root, std::string_view name) {
     const auto found = offsets_.find(std::string(name));
     if (found == offsets_.end()) values_.fail_for_absence(root, name);
@@ -185,7 +185,7 @@ class Reader {
     if (!has_samples) report_.samples_us.clear();
   }
 
-  // Kernels have no samples: such a member is unknown and skipped.
+  // Kernels have no samples, so that member is unknown here and skipped.
   void read_kernels(const Place& place) {
     Table& table = report_.kernels;
     read_rows(place, table.columns, [&](const Place& row) {
@@ -213,7 +213,7 @@ class Reader {
     });
   }
 
-  // Members are mostly in the order of the columns, so the column at `likely` is tried first.
+  // Tries the column at `likely` first, because members are mostly in the order of the columns.
   template <class Column>
   std::size_t column_named(std::string_view name, const std::vector<Column>& columns,
                            std::size_t likely) const {
@@ -264,8 +264,7 @@ class Reader {
   std::unordered_map<std::string, std::size_t> offsets_;
   std::unordered_map<std::string_view, std::size_t> column_of_;
   std::size_t rows_read_ = 0;
-  /// The last row, counted from 1, that had a value of each column; the last element is for
-  /// samples.
+  /// By column: the last row, counted from 1, that had a value. The last element is for samples.
   std::vector<std::size_t> last_row_;
 };
 

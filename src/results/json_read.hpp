@@ -10,7 +10,7 @@
 namespace gpuexp {
 
 /// Parses a report; messages name `file`. Throws ReportError for invalid JSON, for members that are
-/// missing, repeated or of the wrong type, and for another schema_version.
+/// missing, repeated or of the wrong type, and for another schema version.
 Report parse_report(std::string_view text, const std::string& file);
 
 /// Parses a file, which may be compressed, or a pipe.

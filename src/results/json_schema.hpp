@@ -5,8 +5,7 @@
 
 namespace gpuexp {
 
-/// The JSON Schema (draft 2020-12) of reports, pretty-printed, from the declared columns and
-/// provenance.
+/// The JSON Schema (draft 2020-12) of reports, pretty-printed.
 std::string report_schema();
 
 }  // namespace gpuexp

@@ -143,7 +143,7 @@ std::string_view JsonValues::text() {
   return text_.substr(begin, scanner_.offset() - begin);
 }
 
-// An integer of more than 64 bits is an error: it is not rounded to a real number.
+// Throws for an integer of more than 64 bits instead of rounding it.
 Field JsonValues::scalar(const Place& place) {
   const Kind kind = scanner_.peek();
   if (kind == Kind::null || kind == Kind::string) return field(place, FieldType::text);

@@ -1,4 +1,4 @@
-// Typed values of a JSON text, read in its order. Errors name the file and the place:
+// Typed values of a JSON text, read in the order of the text. Errors name the file and the place:
 //   results.json: rows[0].time_median_us: expected a number, found "fast"
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace gpuexp {
 
-/// Position of a value as a chain on the stack; only errors convert it to text.
+/// Position of a value, as a linked list on the stack; only error messages convert it to text.
 struct Place {
   const Place* parent;  ///< null for the root value
   std::string_view member;
@@ -39,7 +39,6 @@ class JsonValues {
   JsonValues(std::string_view text, const std::string& file)
       : text_(text), file_(file), scanner_(text) {}
 
-  /// The scanner, positioned before the next value.
   JsonScanner& scanner() { return scanner_; }
 
   [[noreturn]] void fail(const Place& place, const std::string& what) const;
@@ -68,9 +67,8 @@ class JsonValues {
   Field scalar(const Place& place);
   /// Reads a value of the type, or null.
   Field field(const Place& place, FieldType type);
-  /// Moves back to the value that starts at `offset` in the same container.
   void return_to(std::size_t offset) { scanner_.seek(offset, scanner_.depth()); }
-  /// The text of the next value; checks only its syntax.
+  /// Returns the text of the next value and checks only its syntax.
   std::string_view text();
 
   /// Calls read_member(name, place of the value) for each member and returns the names. Throws if a
@@ -86,7 +84,7 @@ class JsonValues {
     });
     return names;
   }
-  /// Reads the member of this name in visit_members(); skips an unknown one.
+  /// Reads the member with this name in visit_members(); skips an unknown member.
   template <class Members>
   void member(const std::string& name, const Place& place, Members& members) {
     bool is_known = false;
@@ -97,7 +95,7 @@ class JsonValues {
     });
     if (!is_known) scanner_.skip();
   }
-  /// Reads an object of members in visit_members().
+  /// Reads an object whose members visit_members() lists.
   template <class Members>
   void members(const Place& place, Members& members) {
     object(place, [&](const std::string& name, const Place& at) { member(name, at, members); });
@@ -120,10 +118,9 @@ class JsonValues {
   JsonScanner scanner_;
 };
 
-/// Reads the next value, which is in the column. It must have the column's type. A parameter may
-/// have any type, because two families may use one name for parameters of different types.
+/// Reads the next value, which must have the column's type. A parameter may have any type, because
+/// families may use one name for parameters of different types.
 Field read_field(JsonValues& values, const Place& place, const ColumnInfo& column);
-/// Reads the next value into a record. Throws ReportError if the column does not allow it.
 void read_value(JsonValues& values, const Place& place, const RecordColumn& column,
                 ResultRecord& record);
 

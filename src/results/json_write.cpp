@@ -60,7 +60,7 @@ Json json_of(const GroupTimes& group) {
 
 namespace {
 
-// ---- rows: written as text without a JSON tree, because there may be hundreds of thousands
+// ---- rows: written without a JSON tree, because a report may have hundreds of thousands of rows
 
 void append(std::string& text, const std::string& value) {
   const bool is_plain = std::ranges::all_of(
@@ -74,7 +74,7 @@ void append(std::string& text, const std::string& value) {
   text += '"';
 }
 
-// The shortest text that parses to the same double, with a decimal point or exponent: 2.0, not 2.
+// The shortest text that parses to the same double; always with a decimal point or an exponent.
 void append(std::string& text, double value) {
   if (!std::isfinite(value)) {
     text += "null";
@@ -93,7 +93,7 @@ void append(std::string& text, std::monostate) {
   text += "null";
 }
 
-// The members' names with their colon, formatted once for all rows: "name":
+// The members' names, each formatted once for all rows as "name":
 template <class Column>
 std::vector<std::string> member_names(const std::vector<Column>& columns) {
   std::vector<std::string> names;
@@ -128,7 +128,7 @@ void append_row(std::string& text, const std::vector<std::string>& names,
   text += '}';
 }
 
-// Output that is written in parts, so that it is never in memory as a whole.
+// Output that is written in pieces, so that the whole text is never in memory.
 class Parts {
  public:
   explicit Parts(const WritePart& write) : write_(write) {}
@@ -148,7 +148,7 @@ class Parts {
   std::string text_;
 };
 
-// Writes one line per element, for line-based tools.
+// Writes one line per element, because some tools process lines.
 template <class Append>
 void append_lines(Parts& parts, std::size_t count, const Append& append_element) {
   for (std::size_t i = 0; i < count; ++i) {

@@ -5,12 +5,12 @@
 //     "rows": [ { <one member per column>, "samples_us": […] }, … ],
 //     "kernel_columns": […], "kernels": [ { <one member per kernel column> }, … ] }
 //
-// The last two are present if hardware counters were requested. Missing numbers are null.
-// samples_us is absent if raw samples were left out, and empty if none were taken.
+// "kernel_columns" and "kernels" are present if hardware counters were requested. Missing numbers
+// are null. samples_us is absent if raw samples were left out, and empty if no sample was taken.
 //
 // schema_version increases if an older reader would misread the file: if a member is removed, or
 // its meaning, unit or type changes. Members, columns and texts of an enumeration may be added
-// without increasing it. Readers keep unknown columns, skip unknown members, and reject an unknown
+// without an increase. Readers keep unknown columns, skip unknown members, and reject an unknown
 // text of an enumeration. report_schema() is the machine-readable description.
 #pragma once
 
@@ -30,13 +30,12 @@ std::string to_json(const Report& report, const JsonOptions& options = {});
 
 Json json_of(const Provenance& provenance);
 
-/// Passes the JSON to `write` in parts, so that it is never in memory as a whole.
+/// Passes the JSON to `write` in pieces.
 void print_json(const Report& report, const WritePart& write, const JsonOptions& options = {});
 
 /// Writes the JSON to `path`. Throws ReportError; an existing file is then unchanged.
 void write_json(const Report& report, const std::string& path, const JsonOptions& options = {});
 
-/// Elements of reports and logs.
 Json json_of(const RunTimes& times);
 Json json_of(const GroupTimes& group);
 

@@ -1,5 +1,4 @@
-// The results of a finished or interrupted run with their provenance. Writers and readers of
-// reports do not depend on plans or GPUs.
+// The results of a finished or interrupted run, with their provenance.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@
 
 namespace gpuexp {
 
-/// Properties of the GPU from the driver, or of a simulated GPU from its device spec. Unknown
-/// properties are empty.
+/// Properties of the GPU according to the driver, or of a simulated GPU according to its device
+/// spec.
 struct DeviceProvenance {
   std::optional<std::string> name;
   std::optional<std::string> executed_on;  ///< kOnGpu or kSimulated; empty: a GPU
@@ -40,7 +39,7 @@ struct DeviceProvenance {
   std::optional<std::int64_t> pcie_generation;  ///< link to the host, at the start of the run
   std::optional<std::int64_t> pcie_width;       ///< number of PCIe lanes
   std::optional<std::int64_t> numa_node;  ///< the host's NUMA node that the GPU is attached to
-  /// NUMA nodes whose processors this process may use: "0" or "0,1".
+  /// NUMA nodes on which this process may run: "0" or "0,1".
   std::optional<std::string> process_numa_nodes;
 
   bool is_simulated() const { return executed_on == kSimulated; }
@@ -56,7 +55,7 @@ struct ConfigProvenance {
   bool operator==(const ConfigProvenance&) const = default;
 };
 
-/// A file that inputs were read from.
+/// A file from which inputs were read.
 struct InputProvenance {
   std::optional<std::string> file;  ///< name in the config
   std::optional<std::string> path;  ///< absolute path
@@ -66,7 +65,7 @@ struct InputProvenance {
   bool operator==(const InputProvenance&) const = default;
 };
 
-/// One ceiling of the device, measured and by the datasheet.
+/// One ceiling of the device: measured, and according to the datasheet.
 struct CeilingProvenance {
   std::string id;                   ///< CeilingTerm::id
   std::optional<std::string> unit;  ///< unit of the four numbers
@@ -98,7 +97,6 @@ struct PartProvenance {
   bool operator==(const PartProvenance&) const = default;
 };
 
-/// Machine and GPU of a rank.
 struct RankProvenance {
   std::optional<std::int64_t> rank;
   std::optional<std::string> host;
@@ -111,10 +109,10 @@ struct RankProvenance {
   bool operator==(const RankProvenance&) const = default;
 };
 
-/// Inserts the rank in order, or replaces the rank of the same number.
+/// Inserts the rank in order; replaces an entry of the same rank.
 void keep_rank(std::vector<RankProvenance>& ranks, const RankProvenance& rank);
 
-/// The time in UTC in a format of strftime; the default is the format of Provenance::utc.
+/// The UTC time in a format of strftime; the default is the format of Provenance::utc.
 std::string utc_text(std::time_t at, const char* format = "%Y-%m-%dT%H:%M:%SZ");
 
 struct Provenance {
@@ -128,13 +126,13 @@ struct Provenance {
   std::optional<std::string> shard;  ///< "2/4"; empty if the run was not divided
   std::vector<std::string> argv;
   ConfigProvenance config;
-  /// Settings in force after defaults, config and command line, in the order given.
+  /// Settings after defaults, config and command line were applied, in the order given.
   std::vector<std::pair<std::string, Field>> settings;
   DeviceProvenance device;
-  std::optional<CeilingsProvenance> ceilings;  ///< ceilings that limits and predictions use
-  std::vector<PartProvenance> parts = {};      ///< the merged runs; only in merged results
+  std::optional<CeilingsProvenance> ceilings;  ///< that limits and predictions use
+  std::vector<PartProvenance> parts = {};      ///< only in merged results
   std::vector<RankProvenance> ranks = {};      ///< in order; empty if no problem spanned GPUs
-  std::vector<InputProvenance> inputs = {};    ///< each file once; empty if inputs are generated
+  std::vector<InputProvenance> inputs = {};  ///< each file once; empty if all inputs are generated
 
   bool operator==(const Provenance&) const = default;
 };
@@ -142,19 +140,19 @@ struct Provenance {
 struct Report {
   Provenance provenance;
   RecordTable table;
-  /// Raw samples of each row of the table, in the order taken. The outer vector is empty if the
-  /// report leaves samples out.
+  /// Raw samples of each row, in the order taken. The outer vector is empty if the report leaves
+  /// samples out.
   std::vector<std::vector<double>> samples_us;
   /// Hardware counters of each kernel: key of the row, index of the kernel in the launch, name,
-  /// counters. Without columns if none were read.
+  /// counters. Has no columns if no counters were read.
   Table kernels;
-  /// Published figures that the config compares rows with, with the model's result for each claim.
+  /// Published figures with which the config compares rows, with the model's result for each claim.
   std::vector<PublishedFigure> figures = {};
-  /// Time of the whole run, and of each group in the order in which they ran; zero and empty if not
-  /// recorded. The run's time includes time outside of groups.
+  /// Time of the run, and of each group in the order in which groups ran; zero and empty if not
+  /// recorded. The run's time also includes time outside of groups.
   RunTimes times = {};
   std::vector<GroupTimes> group_times = {};
-  bool complete = false;  ///< every planned row is present; false after an interruption
+  bool complete = false;  ///< true if every planned row is present
 
   bool operator==(const Report&) const = default;
 };

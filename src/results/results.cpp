@@ -40,7 +40,7 @@ void add_axis(ExperimentResults& e, const RecordColumn& column) {
   }
 }
 
-// A metric that only some passed rows have counts as different.
+// True if passed rows differ in the metric, or only some of them have it.
 bool differs_between_passed(const ExperimentResults& e, const ColumnHandle& column) {
   std::optional<std::string> first;
   for (const ResultRecord& row : e.rows) {

@@ -1,4 +1,4 @@
-// Results by experiment. Tables may lack columns: missing values are empty.
+// Results by experiment. A value that the table lacks is empty.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,9 @@
 
 namespace gpuexp {
 
-/// A record of a table; the table must outlive the reference.
 using RecordRef = std::reference_wrapper<const ResultRecord>;
 
-/// A parameter of an experiment, or several parameters that are equal in every row.
+/// A parameter of an experiment, or several parameters with equal values in every row.
 struct ResultAxis {
   std::string label;    ///< "n", or "m = n = k" for sizes swept together
   ColumnHandle column;  ///< the column with its value
@@ -29,29 +28,30 @@ struct ExperimentResults {
   std::vector<ColumnHandle> parameters;  ///< parameters that any row has
   std::vector<ColumnHandle> metrics;     ///< metrics that differ between passed rows
 
-  /// Distinct values of the column in the order in which they first appear, without missing ones.
+  /// The column's distinct values without missing ones, in order of first appearance.
   std::vector<std::string> values(const ColumnHandle& column) const;
   std::vector<std::string> values(const RecordMember& member) const;
-  /// The only value of the column; "" if there are several or none.
+  /// The column's only value; "" if it has several values or none.
   std::string constant(const ColumnHandle& column) const;
   std::string constant(const RecordMember& member) const;
 };
 
-/// An experiment of these rows; `columns`, the columns of their table, must outlive it. Only these
-/// rows determine `axes` and `metrics`.
+/// The experiment with these rows, which alone determine `axes` and `metrics`. `columns`, the
+/// columns of their table, must outlive the experiment.
 ExperimentResults experiment_of(std::string name, const std::vector<RecordColumn>& columns,
                                 std::vector<RecordRef> rows);
 
-/// Experiments in the order in which they first appear; they refer to the rows and columns.
+/// Experiments in order of first appearance. They refer to the rows and columns.
 std::vector<ExperimentResults> experiments_of(const RecordTable& table);
 std::vector<ExperimentResults> experiments_of(const std::vector<RecordColumn>& columns,
                                               const std::vector<RecordRef>& rows);
 
 /// "m = n = k = 4096, cold": parameters and mode that distinguish the row's group within the
-/// experiment; "" if none do.
+/// experiment; "" if it is the only group.
 std::string place_of(const ExperimentResults& experiment, const ResultRecord& row);
 
-/// Identifies the row's group: rows with equal parameters, mode and, in merged results, GPU.
+/// Identifier of the row's group: rows with equal parameters, equal mode and, in merged results,
+/// equal GPU.
 std::string group_of(const ExperimentResults& experiment, const ResultRecord& row);
 
 }  // namespace gpuexp

@@ -1,5 +1,5 @@
-// The log of a run: one line of JSON per event, appended when it happens. A run that is killed
-// loses at most the line being written.
+// The log of a run: one JSON line per event, appended when the event happens. A killed run loses at
+// most the line being written.
 //
 // First line: {"gpuexp_log": 2, "report": <a results.json without rows>, "cells": N, "origin":
 // {…}}. Then, by their first member:
@@ -36,15 +36,15 @@ inline constexpr const char* kRunLogName = "log.jsonl";
 /// File name of the results of a finished run.
 inline constexpr const char* kResultsName = "results.json";
 
-/// Properties that a run must share with the run that it resumes.
+/// Properties that must be equal in a run and the run that it resumes.
 struct RunOrigin {
   std::string build_id;               ///< build id of the program
-  std::optional<std::uint64_t> seed;  ///< --seed; the next members are --set and --filter
+  std::optional<std::uint64_t> seed;  ///< --seed; `sets` and `filter` are --set and --filter
   std::vector<std::string> sets;
   std::string filter;
   bool profile = false;
-  std::optional<Shard> shard = {};  ///< the shard of the log; empty: the whole run
-  /// The cells of the whole run. The log has the cells of its shard, in the same order.
+  std::optional<Shard> shard = {};  ///< the log's shard; empty: the whole run
+  /// The cells of the whole run. The log has its shard's cells, in the same order.
   std::vector<ShardedCell> plan = {};
 };
 

@@ -17,7 +17,7 @@ namespace gpuexp {
 
 namespace {
 
-/// State of one cell after the lines read so far.
+/// State of a cell according to the lines read so far.
 struct CellLog {
   std::optional<ResultRecord> record;
   bool has_row = false;
@@ -82,7 +82,7 @@ class RunLogReader {
                                    kRunLogVersion));
   }
 
-  // Resuming needs these columns, and rows that belong to the log's cells.
+  // Throws if columns are missing that a resumed run needs.
   void read_report(JsonValues& values, const std::string& line) {
     log_.report = parse_report(values.text(), line + ": report");
     for (const RecordMember& member :
@@ -134,7 +134,7 @@ class RunLogReader {
     });
   }
 
-  // Merging relies on a consistent plan.
+  // Throws unless the plan is consistent with the log, as merging requires.
   void check_plan(JsonValues& values) const {
     const RunOrigin& origin = log_.origin;
     if (origin.plan.empty()) return;
@@ -168,9 +168,9 @@ class RunLogReader {
     cells_[cell].samples_us.push_back(time_us);
   }
 
-  /// Members of a line; which are set depends on its kind.
+  /// Members of a line. The line's kind determines which are set.
   struct Event {
-    std::string kind;  ///< the first member; a later version may have added it
+    std::string kind;  ///< the first member's name; unknown if a later version wrote the line
     std::vector<std::size_t> cells;
     std::optional<ResultRecord> record;
     std::vector<std::vector<Field>> kernels;
@@ -244,7 +244,7 @@ class RunLogReader {
     return static_cast<std::size_t>(cell);
   }
 
-  // Calls read_value(place, column) for each field; a line has one field per column.
+  // Calls read_value(place, column) for each field. A line must have one field per column.
   template <class Column, class ReadValue>
   static void read_fields(JsonValues& values, const Place& place,
                           const std::vector<Column>& columns, const ReadValue& read_value) {
@@ -296,12 +296,12 @@ class RunLogReader {
       log_.report.group_times.push_back(group);
       of_groups += group.times;
     }
-    // The log of a killed run lacks the total time.
+    // The log of a killed run lacks the total time, so the groups' total replaces it.
     if (of_groups.total > log_.report.times.total) log_.report.times = of_groups;
     return std::move(log_);
   }
 
-  // The row of a cell whose group was running when the log ended.
+  // Completes the row of a cell whose group was running when the log ended.
   static void cut_short(ResultRecord& record, const std::vector<double>& samples_us) {
     record.status = Status::not_run;
     record.reason = "the run ended before its first sample";

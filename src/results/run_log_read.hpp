@@ -14,14 +14,15 @@ namespace gpuexp {
 
 /// Contents of a log.
 struct RunLog {
-  /// A row for each cell whose group started, in the order of cells. A cell without a row line is
-  /// not_run, and its reason has the number of samples. Complete if the log has that event.
+  /// A row for each cell whose group started, in the order of cells. A cell without a row line has
+  /// status not_run and a reason with its number of samples. Complete if the log has the event
+  /// "complete".
   Report report;
   std::size_t cells = 0;                          ///< number of planned cells
   std::vector<std::size_t> cell_of_row;           ///< cell of each row of the report
   std::map<std::size_t, GroupTimes> group_times;  ///< by the first cell of the group
   RunOrigin origin;
-  std::string ended_utc;  ///< time of the last event; "" if there is none
+  std::string ended_utc;  ///< time of the last event; "" if the log has no event
 };
 
 /// Reads a log and ignores an incomplete last line. Throws ReportError that names file and line.

@@ -35,7 +35,6 @@ Json json_of_origin(const RunOrigin& origin) {
   return json;
 }
 
-// An error with the text of errno.
 ReportError cannot_write(const std::string& path) {
   return ReportError(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
 }
@@ -67,7 +66,7 @@ RunLogWriter::~RunLogWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-// Writes without buffering, so that no line is lost if this process is killed.
+// Writes without buffering, so that a killed process loses no earlier line.
 void RunLogWriter::append(std::string line) {
   line += '\n';
   struct stat before {};
@@ -78,7 +77,7 @@ void RunLogWriter::append(std::string line) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const int error = errno;
-      // Removes a partial line: a resumed run must not append to it.
+      // Removes the partial line, so that a resumed run does not append to it.
       const bool whole = written == 0 || ::ftruncate(descriptor_, before.st_size) == 0;
       throw ReportError(fmt::format("{}: cannot write: {}{}", path_, std::strerror(error),
                                     whole ? "" : "; its last line is incomplete"));
@@ -95,7 +94,7 @@ void RunLogWriter::cell_started(std::size_t cell, const std::vector<Field>& fiel
   append(Json{{"cell", cell}, {"fields", json_of_fields(fields)}}.dump());
 }
 
-// Formatted without a JSON tree, because there are about a thousand samples per other line.
+// Formats without a JSON tree, because samples outnumber other lines by about a thousand to one.
 void RunLogWriter::sample(std::size_t cell, int round, double time_us,
                           std::optional<double> sm_clock_mhz) {
   const std::string clock = sm_clock_mhz ? fmt::format(",{}", *sm_clock_mhz) : "";

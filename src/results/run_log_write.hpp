@@ -19,7 +19,7 @@ class RunLogWriter {
   /// Creates a log; `report` has columns but no rows. Throws if the file exists.
   RunLogWriter(const std::string& path, const Report& report, std::size_t cells,
                const RunOrigin& origin);
-  /// Continues an existing log; removes an incomplete last line.
+  /// Continues an existing log, after removing an incomplete last line.
   explicit RunLogWriter(const std::string& path);
   ~RunLogWriter();
   RunLogWriter(const RunLogWriter&) = delete;

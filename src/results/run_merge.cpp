@@ -61,7 +61,7 @@ void check_build(const RunPart& a, const RunPart& b) {
   refuse_parts(a, b, fmt::format("the first is of {}, the second of {}", build(a), build(b)));
 }
 
-// Compares contents only: paths may differ between machines.
+// Compares contents, because paths may differ between machines.
 void check_inputs(const RunPart& a, const RunPart& b) {
   const auto& in_a = a.log.report.provenance.inputs;
   const auto& in_b = b.log.report.provenance.inputs;
@@ -146,7 +146,6 @@ void check_belongs(const RunPart& a, const RunPart& b) {
 
 // ---- selection of parts
 
-/// Positions of the part's cells in the whole plan.
 std::vector<std::size_t> own_places(const RunPart& part) {
   const std::size_t own = part.log.origin.shard.value_or(Shard{}).index;
   std::vector<std::size_t> places;
@@ -157,7 +156,7 @@ std::vector<std::size_t> own_places(const RunPart& part) {
   return places;
 }
 
-/// A selected part, with its rows by the position of their cell in the whole plan.
+/// A selected part, with its rows by their cell's position in the whole plan.
 struct Taken {
   RunPart part;
   std::map<std::size_t, std::size_t> rows;
@@ -178,7 +177,7 @@ Taken taken(RunPart part) {
   return t;
 }
 
-/// Identity of a part, which is unique in a merged result: its shard, or its GPU.
+/// What distinguishes a part in a merged result: its shard, or its GPU.
 std::string identity_of(const RunPart& part) {
   if (part.log.origin.shard) return fmt::format("shard {}", to_string(*part.log.origin.shard));
   const DeviceProvenance& device = part.log.report.provenance.device;
@@ -195,7 +194,7 @@ bool is_finished(const Taken& t) {
   return t.part.log.report.complete && t.unfinished.empty();
 }
 
-// Orders finished parts, then parts that ended later, first.
+// True if `a` is preferred: finished parts come first, then parts that ended later.
 bool is_before(const Taken& a, const Taken& b) {
   if (is_finished(a) != is_finished(b)) return is_finished(a);
   return ended(a) > ended(b);
@@ -259,7 +258,6 @@ std::vector<std::string> missing_from(const std::vector<Taken>& parts) {
 
 // ---- provenance
 
-/// Clears the members of `to` that differ from `other`.
 template <class T>
 void keep_common(T& to, const T& other) {
   visit_members(to, [&](const char* name, auto& member, const char*) {
@@ -291,7 +289,8 @@ Provenance common_provenance(const std::vector<Taken>& parts) {
   return common;
 }
 
-// The model's results for claims use the ceilings of one GPU, so they may differ between parts.
+// Claims lose the model's result if the parts differ, because the model uses the ceilings of one
+// GPU.
 std::vector<PublishedFigure> common_figures(const std::vector<Taken>& parts) {
   std::vector<PublishedFigure> figures = parts.front().part.log.report.figures;
   const bool same = std::ranges::all_of(
@@ -332,7 +331,7 @@ class RowMerger {
  private:
   using Kernels = std::vector<std::vector<Field>>;
 
-  // Inserts host and gpu_uuid after executed_on, or at the end if that column is missing.
+  // Inserts host and gpu_uuid after executed_on, or at the end if executed_on is missing.
   static std::vector<ColumnInfo> row_columns(const RecordTable& table) {
     std::vector<ColumnInfo> own;
     own.push_back(fixed_column(&ResultRecord::host));

@@ -23,7 +23,7 @@ namespace gpuexp {
 
 namespace {
 
-/// Bytes queued for the other end, in one direction.
+/// Bytes that wait to be sent on one connection.
 class Outbox {
  public:
   void add(std::string_view line) {
@@ -54,14 +54,14 @@ bool receive_available(int socket, LineBuffer& lines) {
   return count > 0;
 }
 
-/// Forwards between rank 0 and a worker. It never blocks on one end while the other may send: a
-/// hung worker must be killed when rank 0 says so or has ended.
+/// Forwards lines between rank 0 and a worker. Never blocks on one connection, because the other
+/// may need service: a hung worker must be killed when rank 0 requests it or has ended.
 class Agent {
  public:
   Agent(Channel channel, const StartWorker& start)
       : channel_(std::move(channel)), start_(start), from_first_(channel_.take_received()) {}
 
-  /// True if rank 0 has dismissed this process, false if rank 0 has ended.
+  /// Returns true when rank 0 dismisses this process, false when rank 0 ends.
   bool serve() {
     execute_orders();
     while (!dismissed_) {
@@ -79,7 +79,7 @@ class Agent {
             static_cast<short>(to_first_.size() > 0 ? POLLIN | POLLOUT : POLLIN), 0};
   }
   pollfd wanted_of_worker() const {
-    // If rank 0 reads slowly, the worker must wait.
+    // While rank 0 reads slowly, the worker must wait.
     constexpr std::size_t kMuch = 1 << 20;
     const int events =
         (to_first_.size() < kMuch ? POLLIN : 0) | (to_worker_.size() > 0 ? POLLOUT : 0);
@@ -109,14 +109,14 @@ class Agent {
     const bool is_there = receive_available(socket, from_worker_);
     while (const auto line = from_worker_.next())
       to_first_.add(kOfWorker + *line);
-    // A worker that no longer reads may still have sent its reason.
+    // A worker that no longer reads may have sent the reason why.
     if (to_worker_.size() > 0 && !to_worker_.send(socket)) to_worker_.clear();
     if (!is_there) end_worker();
   }
 
   void execute_order(const Json& order) {
     if (order.contains("start")) start_worker(order.at("start").get<std::vector<std::string>>());
-    // A worker that ended by itself has already been reported.
+    // A worker that ended by itself was reported when it ended.
     if (order.contains("end") && worker_) end_worker();
     dismissed_ = dismissed_ || order.contains("dismissed");
   }
@@ -148,8 +148,8 @@ class Agent {
   bool dismissed_ = false;
 };
 
-/// A connection that rank 0 has accepted; empty, with the reason in `why`, if it has not accepted
-/// it yet. Throws JobLost if rank 0 refuses this rank.
+/// A connection that rank 0 has accepted; empty, with the reason in `why`, if rank 0 has not
+/// accepted it yet. Throws JobLost if rank 0 rejects this rank.
 std::optional<Channel> admitted(const JobOptions& options, double timeout_s, std::string& why) {
   std::optional<Channel> channel = connect_to_first(options, why);
   if (!channel) return std::nullopt;

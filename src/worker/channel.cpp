@@ -47,7 +47,7 @@ void Channel::send(std::string_view line) {
   text += '\n';
   std::string_view left = text;
   while (!left.empty()) {
-    // MSG_NOSIGNAL: a closed end must be an error, not a fatal SIGPIPE.
+    // MSG_NOSIGNAL turns a closed connection into an error instead of a fatal SIGPIPE.
     const ssize_t sent = ::send(descriptor_, left.data(), left.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) throw ChannelClosed(std::strerror(errno));
@@ -57,7 +57,8 @@ void Channel::send(std::string_view line) {
 
 std::optional<std::string> Channel::receive(double timeout_s,
                                             const std::function<bool()>& give_up) {
-  // A signal interrupts poll() only in the thread that receives it, so `give_up` is polled.
+  // Calls `give_up` at intervals, because a signal interrupts poll() only in the thread that
+  // receives it.
   constexpr double kSliceS = 0.1;
   const double end_s = steady_seconds() + timeout_s;
   for (;;) {

@@ -20,12 +20,12 @@ class ChannelClosed : public std::runtime_error {
 class LineBuffer {
  public:
   void append(std::string_view bytes) { text_.append(bytes); }
-  /// The next complete line, without its newline; empty if there is none.
+  /// The next complete line, without its newline, if any.
   std::optional<std::string> next();
 
  private:
   std::string text_;
-  std::size_t begin_ = 0;  ///< start of the text that next() has not returned
+  std::size_t begin_ = 0;  ///< start of the text that next() has not returned yet
 };
 
 /// One end of a connected stream socket. Owns the descriptor.
@@ -38,22 +38,21 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  /// Sends a line; `line` must not contain a newline. Throws ChannelClosed.
+  /// Sends a line, which must not contain a newline. Throws ChannelClosed.
   void send(std::string_view line);
 
-  /// The next line; empty if none is complete within `timeout_s`, or if `give_up`, which is called
-  /// repeatedly, returns true. Throws ChannelClosed.
+  /// The next line. Empty if no line is complete within `timeout_s`, or once `give_up`, which is
+  /// called repeatedly, returns true. Throws ChannelClosed.
   std::optional<std::string> receive(double timeout_s, const std::function<bool()>& give_up);
 
-  /// Waits for the next line without a timeout. Throws ChannelClosed.
   std::string receive();
 
   void close();
 
-  /// For callers that poll it or read from it; -1 after close().
+  /// -1 after close().
   int descriptor() const { return descriptor_; }
-  /// Bytes that were read but not yet received as lines, for a caller that then reads from the
-  /// descriptor itself.
+  /// Bytes that receive() has read but not returned, for a caller that then reads the descriptor
+  /// itself.
   LineBuffer take_received() { return std::exchange(received_, {}); }
 
  private:

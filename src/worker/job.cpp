@@ -20,7 +20,7 @@ inline constexpr std::tuple kListedMembers<Hello>{&Hello::rank, &Hello::local_ra
 
 namespace {
 
-/// The environment variables of a launcher.
+/// Names of a launcher's environment variables.
 struct Launcher {
   const char* rank;
   const char* ranks;
@@ -29,7 +29,7 @@ struct Launcher {
 };
 
 // This program's variables come first, for launchers that are not listed. Slurm comes last, because
-// the other launchers run under it. SLURM_NTASKS is not used, since batch scripts have it too.
+// the other launchers run under it. SLURM_NTASKS is unsuitable, because batch scripts have it too.
 constexpr std::array<Launcher, 4> kLaunchers{
     {{"GPUEXP_RANK", "GPUEXP_RANKS", "GPUEXP_LOCAL_RANK", nullptr},
      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",

@@ -1,5 +1,5 @@
-// The processes of a job, which a launcher (mpirun, srun) started: one per GPU that problems may
-// span. Each registers at rank 0 with one line.
+// The processes of a job, started by a launcher (mpirun, srun): one per GPU that problems may span.
+// Each process registers at rank 0 with one line.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,6 @@
 
 namespace gpuexp {
 
-/// The position of this process in the job.
 struct JobPlace {
   int rank = 0;
   int ranks = 1;
@@ -19,23 +18,22 @@ struct JobPlace {
   std::string id;      ///< unique per job; empty if the launcher provides none
 };
 
-/// The value of an environment variable; null if not set.
 using EnvironmentLookup = std::function<const char*(const char* name)>;
 
 /// The position according to GPUEXP_RANK and GPUEXP_RANKS, or to the variables of Open MPI, MPICH,
 /// Intel MPI or a Slurm step. Empty if no launcher started several processes; a Slurm batch script
-/// is one process, regardless of the number of its job's tasks. Throws ConfigError if the variables
-/// do not determine rank and number of ranks.
+/// is one process, whatever its job's number of tasks. Throws ConfigError if the variables do not
+/// determine rank and number of ranks.
 std::optional<JobPlace> launched_place(const EnvironmentLookup& environment);
 
-/// Options on which all processes of a job must agree.
+/// Options that must be equal in all processes of a job.
 struct JobOptions {
   JobPlace place;
   std::string listen = "127.0.0.1";  ///< HOST or HOST:PORT, where rank 0 listens
-  /// 32 hexadecimal digits; `listen` then needs a port. If empty, rank 0 writes its address and a
-  /// new secret to a file.
+  /// 32 hexadecimal digits, which require a port in `listen`. If empty, rank 0 writes its address
+  /// and a new secret to a file.
   std::string secret;
-  std::filesystem::path folder;        ///< folder of that file
+  std::filesystem::path folder;        ///< folder of the file with the secret
   std::vector<std::string> arguments;  ///< command line without the program's name
   double patience_s = 60;              ///< maximum time to wait for other ranks to connect
   std::function<bool()> interrupted = [] { return false; };  ///< true ends the wait

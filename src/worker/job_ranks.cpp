@@ -18,7 +18,7 @@ namespace gpuexp {
 
 namespace {
 
-/// A worker that an agent started on rank 0's behalf.
+/// A worker that an agent started for rank 0.
 class AgentWorker final : public WorkerProcess {
  public:
   AgentWorker(AgentLink& link, const std::vector<std::string>& arguments) : link_(link) {
@@ -30,7 +30,6 @@ class AgentWorker final : public WorkerProcess {
     try {
       end();
     } catch (const std::exception&) {
-      // The next call that uses the agent reports the error.
     }
   }
 
@@ -53,7 +52,7 @@ class AgentWorker final : public WorkerProcess {
     if (ending_returned_) return {"it had already ended", false};
     ending_returned_ = true;
     if (!ending_) link_.send(R"({"end": true})");
-    // Lines that the worker sent earlier arrive first.
+    // The worker's earlier lines arrive before the line that reports its end.
     constexpr double kPatienceS = 5;
     const double end_s = steady_seconds() + kPatienceS;
     while (!ending_) {
@@ -81,7 +80,6 @@ AgentLink::~AgentLink() {
   try {
     send(R"({"dismissed": true})");
   } catch (const JobLost&) {
-    // An agent that has ended need not be dismissed.
   }
 }
 
@@ -141,7 +139,6 @@ JobRanks::JobRanks(const JobOptions& options)
     }
     if (auto channel = rendezvous.accept(std::min(left_s, kSliceS)))
       admit(*std::move(channel), options);
-    // Throws if a connected rank has ended.
     check();
   }
   if (!argument_mismatch_.empty()) {
@@ -179,7 +176,7 @@ void JobRanks::admit(Channel channel, const JobOptions& options) {
   }
 }
 
-/// "ranks 2, 3"; empty if none is missing.
+/// "ranks 2, 3": the ranks that have not connected; empty if all have.
 std::string JobRanks::missing() const {
   std::vector<int> ranks;
   for (int rank = 1; rank < this->ranks(); ++rank) {

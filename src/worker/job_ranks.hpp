@@ -1,4 +1,4 @@
-// Rank 0's side of a job: connections to the agents of the other ranks and to the workers that they
+// Rank 0's connections to the agents of the other ranks, and to the workers that the agents
 // started.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace gpuexp {
 
-/// The connection to one agent. Only one thread may use it at a time, except for check().
+/// The connection to one agent. Apart from check(), only one thread at a time may use it.
 class AgentLink {
  public:
   AgentLink(Channel channel, int rank) : channel_(std::move(channel)), rank_(rank) {}
@@ -28,12 +28,12 @@ class AgentLink {
   AgentLink& operator=(const AgentLink&) = delete;
 
   void send(std::string_view line);
-  /// Like Channel::receive.
+  /// Like Channel::receive, but throws JobLost.
   std::optional<std::string> receive(double timeout_s, const std::function<bool()>& give_up);
-  /// Throws JobLost if the agent has ended or was given up. send() and receive() do so too.
+  /// Throws JobLost if the agent has ended or was given up, as do send() and receive().
   void check() const;
-  /// Called after `after_s` seconds without an answer: later answers could not be assigned. Throws
-  /// JobLost.
+  /// Ends the use of the agent after `after_s` seconds without an answer, because a late answer
+  /// could be taken for the answer to another request. Throws JobLost.
   [[noreturn]] void give_up(double after_s);
 
  private:
@@ -47,22 +47,21 @@ class AgentLink {
 /// The agents of all ranks; the destructor dismisses them.
 class JobRanks {
  public:
-  /// Waits for all other ranks. Throws JobLost naming the missing ones, and ConfigError if a rank
-  /// has a different command line.
+  /// Waits for all other ranks. Throws JobLost that names the missing ranks, and ConfigError if the
+  /// command line of a rank differs.
   explicit JobRanks(const JobOptions& options);
 
   int ranks() const { return static_cast<int>(members_.size()); }
-  /// The rank's number among the ranks of its host.
   int local_rank(int rank) const {
     return members_[static_cast<std::size_t>(rank)].hello.local_rank;
   }
 
-  /// Starts a worker through the agent of a rank other than 0; destroy it before this object.
-  /// Throws DeviceError for a rank on another host, which cannot share memory with this one. This
-  /// call and calls of the worker throw JobLost if the agent has ended.
+  /// Starts a worker through the agent of a rank other than 0; destroy the worker before this
+  /// object. Throws DeviceError for a rank on another host, which cannot share memory with this
+  /// host. start() and the worker's functions throw JobLost if the agent has ended.
   std::unique_ptr<WorkerProcess> start(int rank, const std::vector<std::string>& arguments);
 
-  /// Throws JobLost if an agent has ended. Any thread may call it.
+  /// Throws JobLost if an agent has ended. Thread-safe.
   void check() const;
 
  private:
@@ -78,11 +77,11 @@ class JobRanks {
   std::string argument_mismatch_;  ///< message about the first rank with different arguments
 };
 
-/// Which rank owns which GPU. GPUs are identified by UUID, because processes that see different
-/// GPUs number them differently.
+/// Which rank owns which GPU. GPUs are identified by UUID, because their indices differ between
+/// processes that see different GPUs.
 class GpuOwners {
  public:
-  /// Assigns the GPU to the rank. Throws DeviceError if another rank already has it.
+  /// Assigns the GPU to the rank. Throws DeviceError if another rank owns the GPU.
   void take(int rank, const std::string& uuid);
 
  private:

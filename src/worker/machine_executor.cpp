@@ -49,7 +49,7 @@ Verification merged(const std::vector<Verification>& of_ranks) {
   return all;
 }
 
-/// The slowest rank's time and the skew of the starts.
+/// The slowest rank's time, and the skew between the ranks' starts.
 Sample merged(const std::vector<Sample>& of_ranks) {
   Sample all = of_ranks.front();
   std::int64_t earliest_ns = *all.start_ns;
@@ -78,7 +78,7 @@ std::optional<DeviceFault> fault_of(const std::exception_ptr& error) {
   }
 }
 
-/// Collects samples; each is complete once all ranks have sent theirs.
+/// Collects samples. A sample is complete once all ranks have sent their times.
 class SampleMerger {
  public:
   SampleMerger(int ranks, std::size_t samples)
@@ -96,7 +96,7 @@ class SampleMerger {
     ended_ = true;
     changed_.notify_one();
   }
-  /// Waits for the sample at this position; empty if it will never be complete.
+  /// Waits for the sample at `place`; empty if the sample will never be complete.
   std::optional<Sample> wait(std::size_t place) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ended_ || missing_[place] == 0; });
@@ -136,7 +136,7 @@ std::unique_ptr<RemoteExecutor> MachineExecutor::started(int rank) {
   return executor;
 }
 
-/// Lets ranks 0 … ranks-1 join one meeting; starts missing workers.
+/// Lets ranks 0 to ranks - 1 join one meeting; starts missing workers.
 void MachineExecutor::gather(int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == static_cast<int>(ranks_.size())) {
@@ -178,8 +178,8 @@ MachineExecutor::Loss MachineExecutor::call_ranks(int ranks, const Call& call) {
   }
   abandoned_ = false;
   if (losses.empty()) return {};
-  // Errors that end the run rank before errors that end workers. Among these, a dead process
-  // explains more than a library error on another rank. A stopped rank explains least.
+  // Errors that end the run rank before errors that end workers. Among the latter, a dead process
+  // explains more than a library error on another rank, and least of all a rank that was stopped.
   const auto weight = [](const Loss& loss) {
     const auto fault = fault_of(loss.error);
     if (!fault) return 0;
@@ -197,7 +197,7 @@ void MachineExecutor::on_ranks(int ranks, const Call& call) {
   end_all_after(call_ranks(ranks, call));
 }
 
-// Must run in the thread that forked the workers: its end would kill them.
+// Must run in the thread that forked the workers, because the end of that thread kills them.
 void MachineExecutor::end_all_after(const Loss& loss) {
   if (!loss.error) return;
   for (const auto& member : ranks_)
@@ -206,13 +206,13 @@ void MachineExecutor::end_all_after(const Loss& loss) {
   try {
     std::rethrow_exception(loss.error);
   } catch (const DeviceError& error) {
-    // Without a device loss the caller does not recover().
+    // Restarts here, because the caller calls recover() only after a device loss.
     if (!error.device_lost()) first().restart();
     throw DeviceError(fmt::format("rank {}: {}", loss.rank, error.what()), error.fault());
   }
 }
 
-// Libraries read the environment only once, so a change requires new processes.
+// Libraries read the environment once, so a change requires new processes.
 void MachineExecutor::use(const Environment& environment) {
   if (environment == environment_) return;
   environment_ = environment;
@@ -336,7 +336,7 @@ std::vector<LaunchCounts> MachineExecutor::count(const std::vector<CountedLaunch
                                                  std::uint64_t seed,
                                                  const std::vector<std::string>& metrics) {
   std::vector<LaunchCounts> counts;
-  // Counts consecutive launches with the same ranks and environment together.
+  // Counts consecutive launches together if their ranks and environments are equal.
   const auto place = [](const CountedLaunch& launch) {
     const auto problem = launch.family->make_problem(launch.values);
     const auto& environment = launch.family->environment;

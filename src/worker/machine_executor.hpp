@@ -1,5 +1,5 @@
-// The GPUs of a machine as one executor with one worker per GPU. Problems that span GPUs use
-// several workers, all others only the first.
+// The GPUs of a machine as one executor, with one worker per GPU. Problems that span GPUs use
+// several workers, other problems the first.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@
 namespace gpuexp {
 
 struct MachineOptions {
-  /// Starts the worker of a rank's GPU with these environment variables. The worker's first line is
-  /// a greeting; serve() follows.
+  /// Starts the worker of a rank's GPU with these environment variables. The worker sends a
+  /// greeting as its first line and then calls serve().
   std::function<std::unique_ptr<WorkerProcess>(int rank, const Environment& variables)> start;
-  /// Throws DeviceError if the greeting of a rank other than 0 shows that it cannot take part.
+  /// Throws DeviceError if the greeting shows that the rank, which is not 0, cannot take part.
   std::function<void(int rank, const std::string& greeting)> greeted = [](int, const std::string&) {
   };
   double launch_timeout_s = 30.0;                            ///< RemoteOptions::launch_timeout_s
@@ -25,14 +25,14 @@ struct MachineOptions {
 };
 
 /// The other workers are started when a problem first spans their GPUs. A call on such a problem
-/// goes to all of its ranks concurrently. If one rank fails by a fault, a dead worker or a missing
-/// answer, the workers of all ranks are killed: the others may wait for the failed rank in a kernel
-/// that nothing else can stop. The error names the rank that failed first, and the next problem
-/// gets new workers. A problem with a different environment also gets new workers.
+/// goes to all of its ranks concurrently. If one rank fails (a fault, a dead worker or a missing
+/// answer), the workers of all ranks are killed, because a kernel may wait for the failed rank and
+/// cannot be stopped otherwise. The error names the rank that failed first. The next problem gets
+/// new workers, as does a problem with a different environment.
 ///
-/// For a problem that spans GPUs, a sample is the time of the slowest rank, and the skew is between
-/// the ranks' starts. Verification covers the elements of all ranks. Counts have one "kernel" per
-/// rank, for everything that the rank ran in the launch.
+/// For a problem that spans GPUs, a sample is the slowest rank's time, with the skew between the
+/// ranks' starts. Verification covers the elements of all ranks. Counts have one "kernel" per rank,
+/// which contains everything that the rank ran in the launch.
 class MachineExecutor final : public Executor,
                               public LaunchTimer,
                               public CounterReader,
@@ -43,7 +43,6 @@ class MachineExecutor final : public Executor,
   explicit MachineExecutor(MachineOptions options);
   ~MachineExecutor() override;
 
-  /// The greeting of the first worker.
   const std::string& greeting() const;
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override;
@@ -57,7 +56,7 @@ class MachineExecutor final : public Executor,
                                  const SampleTaken& taken) override;
   std::vector<double> sample_floor(Mode mode, int samples) override;
   void start_clock() override;
-  /// The minimum over the ranks.
+  /// The minimum of the ranks' clocks.
   std::optional<ClockReading> sm_clock() override;
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override;
   MetricValues measured_metrics(const Variant& variant) override;
@@ -79,7 +78,7 @@ class MachineExecutor final : public Executor,
 
  private:
   RemoteExecutor& first() const { return *ranks_.front(); }
-  /// The rank that failed first and its error; no error if none failed.
+  /// The rank that failed first and its error; `error` is null if no rank failed.
   struct Loss {
     int rank = -1;
     std::exception_ptr error;

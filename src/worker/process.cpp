@@ -29,7 +29,7 @@ std::pair<int, int> connected_sockets() {
   return {ends[0], ends[1]};
 }
 
-// Runs between fork and exec: only async-signal-safe functions are allowed.
+// Runs between fork and exec, where only async-signal-safe functions are allowed.
 [[noreturn]] void become_child(int socket, pid_t parent, char* const* arguments) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
@@ -82,7 +82,7 @@ ChildProcess::~ChildProcess() {
 WorkerProcess::Ending ChildProcess::end() {
   if (id_ < 0) return {"it had already ended", false};
   channel_.close();
-  // A child that is about to end by itself gets time to do so, which preserves its exit status.
+  // Waits, so that a child that is about to end by itself keeps its exit status.
   constexpr int kPatienceMs = 200;
   int status = 0;
   pid_t ended = 0;

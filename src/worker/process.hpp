@@ -13,8 +13,8 @@
 namespace gpuexp {
 
 /// Runs this program's executable with other arguments. The child has its end of the channel at
-/// kChannelDescriptor and shares standard output and error. It ignores SIGINT, SIGTERM and SIGHUP,
-/// which terminals send to whole process groups, and is killed when its parent ends.
+/// kChannelDescriptor, and this process's standard output and error. It ignores SIGINT, SIGTERM and
+/// SIGHUP, which terminals send to whole process groups, and is killed when this process ends.
 class ChildProcess final : public WorkerProcess {
  public:
   static constexpr int kChannelDescriptor = 3;

@@ -13,9 +13,10 @@ namespace gpuexp {
 
 namespace {
 
-// Lets a launch finish that is about to end when the user interrupts.
+// After an interrupt, a launch gets this time to finish.
 constexpr double kInterruptedPatienceS = 2.0;
-// Timeout of references in launches: fp64 kernels are far slower than measured kernels.
+// Timeout, in launches, of requests that compute references: fp64 kernels are far slower than
+// measured kernels.
 constexpr double kReferenceLaunches = 40.0;
 // Creating a context takes seconds on machines with many GPUs.
 constexpr double kGreetingTimeoutS = 60.0;
@@ -52,11 +53,10 @@ class RemoteExecutor::Call {
     try {
       remote_.worker_->send(request_.dump());
     } catch (const ChannelClosed&) {
-      // The answer may contain the reason; otherwise receive() reports how the worker ended.
+      // If the worker has ended, receive() reports its last answer or how it ended.
     }
   }
 
-  /// The next line of the answer: a sample, or the content of "done".
   struct Part {
     std::optional<Sample> sample;
     Json done;
@@ -72,7 +72,7 @@ class RemoteExecutor::Call {
     throw error;
   }
 
-  /// Receives samples and returns the content of "done". Each sample may take as long as
+  /// Passes samples to `taken` and returns the content of "done". Each sample may take as long as
   /// `launches_each` launches.
   Json samples(double launches_each, const SampleTaken& taken) {
     std::size_t place = 0;
@@ -170,7 +170,7 @@ void RemoteExecutor::start_profiler() {
   Call(*this, "start_profiler").result(kReferenceLaunches);
 }
 
-// If the worker has ended, the profile up to the fault is still useful.
+// Ignores a lost worker, so that the profile up to a fault is kept.
 void RemoteExecutor::stop_profiler() {
   is_profiled_ = false;
   if (worker_) Call(*this, "stop_profiler").result(kReferenceLaunches);
@@ -225,7 +225,7 @@ SampleTraits RemoteExecutor::sample_from_first(const Variant& variant, Mode mode
 void RemoteExecutor::sustain(const std::vector<const Variant*>& sequence, Mode mode,
                              double seconds) {
   constexpr double kRoundsInFlight = 2;
-  const double for_seconds = 1 + seconds / options_.launch_timeout_s;  // in launches
+  const double for_seconds = 1 + seconds / options_.launch_timeout_s;  // timeout, in launches
   Call(*this, "sustain")
       .in(mode)
       .with("sequence", ids_of(sequence))
@@ -262,7 +262,7 @@ CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& m
 std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>& launches,
                                                 std::uint64_t seed,
                                                 const std::vector<std::string>& metrics) {
-  // The passes of the first row may take dozens of launches; each further row, one.
+  // Timeout: the passes of the first row may take dozens of launches, each further row one launch.
   Json requests = Json::array();
   for (const CountedLaunch& launch : launches)
     requests.push_back(wire::to_json(launch));
@@ -277,7 +277,7 @@ std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>
 std::vector<CountedInstruction> RemoteExecutor::count_source(const CountedLaunch& launch,
                                                              std::uint64_t seed,
                                                              std::size_t kernel) {
-  // Patched code takes about a dozen times as long.
+  // CUPTI's patched code takes about a dozen times as long as the original code.
   return from_listed<std::vector<CountedInstruction>>(Call(*this, "count_source")
                                                           .with("launch", wire::to_json(launch))
                                                           .with("seed", seed)

@@ -1,4 +1,4 @@
-// An executor in another process: a crash or hang ends that process but not the run.
+// An executor in another process, so that a crash or hang does not end the run.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 namespace gpuexp {
 
 struct RemoteOptions {
-  /// Starts a worker. Its first line is a greeting; serve() follows.
+  /// Starts a worker, which sends a greeting as its first line and then calls serve().
   std::function<std::unique_ptr<WorkerProcess>()> start;
-  /// Maximum seconds of one launch before its process is ended.
+  /// Maximum seconds of one launch; the worker is killed after a longer launch.
   double launch_timeout_s = 30.0;
-  /// True once the user requests a stop; a running launch then gets a short time to finish. An
-  /// exception thrown here ends the waiting call.
+  /// True once the user requests a stop; a running launch then gets kInterruptedPatienceS to
+  /// finish. An exception thrown by this function ends the waiting call.
   std::function<bool()> interrupted = [] { return false; };
-  /// True once the answer is no longer needed; the worker is then ended immediately.
+  /// True once the answer is no longer needed; the worker is then killed immediately.
   std::function<bool()> abandoned = [] { return false; };
 };
 
-/// The worker's executor must have a timer and both counter readers, and control profilers.
+/// Requires a worker whose executor has a timer and both counter readers, and controls profilers.
 class RemoteExecutor final : public Executor,
                              public LaunchTimer,
                              public CounterReader,
@@ -30,10 +30,8 @@ class RemoteExecutor final : public Executor,
                              public RankMember,
                              public ProfilerControl {
  public:
-  /// Waits for the worker's greeting. Throws DeviceError.
   explicit RemoteExecutor(RemoteOptions options);
 
-  /// The first worker's greeting.
   const std::string& greeting() const { return greeting_; }
 
   void set_up(const Family& family, const Values& values, std::uint64_t seed) override;
@@ -64,9 +62,9 @@ class RemoteExecutor final : public Executor,
   /// Kills the worker. Call restart() or recover() next.
   void end() { worker_.reset(); }
 
-  /// Starts another worker. False if no request has succeeded since the last loss.
+  /// Starts another worker. False if no request has succeeded since the last loss of a worker.
   bool recover() override;
-  /// Ends the worker and starts another. Throws DeviceError if that fails.
+  /// Kills the worker and starts another. Throws DeviceError if that fails.
   bool restart() override;
 
   LaunchTimer* timer() override { return this; }

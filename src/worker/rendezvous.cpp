@@ -35,7 +35,7 @@ struct HostPort {
   std::string port;
 };
 
-/// Parses "node1", "node1:5000", "10.0.0.1:5000" or "[fe80::1]:5000". Without a port: "0", any
+/// Parses "node1", "node1:5000", "10.0.0.1:5000" or "[fe80::1]:5000". The default port is "0", any
 /// port.
 HostPort host_and_port(const std::string& text) {
   const std::size_t bracket = text.find(']');
@@ -56,7 +56,7 @@ void check_secret(const std::string& secret) {
   }
 }
 
-/// Compares in constant time, which does not reveal the number of matching characters.
+/// Compares in constant time, so that the time does not reveal the number of matching characters.
 bool is_same_secret(std::string_view one, std::string_view other) {
   if (one.size() != other.size()) return false;
   unsigned difference = 0;
@@ -67,7 +67,7 @@ bool is_same_secret(std::string_view one, std::string_view other) {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// Resolves the name. Throws ConfigError if it has no address.
+/// Throws ConfigError if the name has no address.
 Addresses addresses_of(const HostPort& place, int flags) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
@@ -85,7 +85,8 @@ void set(int socket, int level, int option, int value) {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
-/// No delay, because lines are short; keep-alive, because a host without power closes nothing.
+/// TCP_NODELAY, because lines are short; keep-alive, because a host without power closes no
+/// connection.
 void tune(int socket) {
   constexpr int kIdleS = 10;
   constexpr int kBetweenS = 5;
@@ -102,7 +103,7 @@ Channel listening(const std::string& where) {
   const Addresses addresses = addresses_of(place, AI_PASSIVE);
   Channel listener(::socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int socket = listener.descriptor();
-  // A configured port must be reusable immediately.
+  // Allows the next run to use a configured port immediately.
   set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
   if (socket < 0 || ::bind(socket, addresses->ai_addr, addresses->ai_addrlen) != 0 ||
       ::listen(socket, SOMAXCONN) != 0)
@@ -110,7 +111,8 @@ Channel listening(const std::string& where) {
   return listener;
 }
 
-/// The numeric address of a listening socket. Throws ConfigError if it listens on all interfaces.
+/// The numeric address of a listening socket. Throws ConfigError if the socket listens on all
+/// interfaces.
 HostPort place_of(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -129,7 +131,7 @@ HostPort place_of(int socket) {
   return {name, port.data()};
 }
 
-/// Creates the folder if it is missing. Throws ConfigError if other users can access it.
+/// Creates the folder if it is missing. Throws ConfigError if other users can enter the folder.
 void require_private_folder(const fs::path& folder) {
   std::error_code ignored;
   fs::create_directories(folder.parent_path(), ignored);
@@ -150,7 +152,7 @@ fs::path file_of(const JobOptions& options) {
   return options.folder / ("job-" + options.place.id);
 }
 
-/// Writes the file atomically, so that readers never see a part of it. Throws ConfigError.
+/// Writes the file atomically, so that no reader sees an incomplete file. Throws ConfigError.
 void write_invitation(const fs::path& file, const HostPort& place, const std::string& secret) {
   const std::string text = fmt::format("{}\n{}\n{}\n", place.host, place.port, secret);
   const fs::path begun = file.string() + ".new";
@@ -227,7 +229,7 @@ void Rendezvous::accept_guest() {
   guests_.push_back({std::move(channel), "", steady_seconds() + kPatienceS});
 }
 
-/// True once the complete secret has arrived or the connection has ended.
+/// True once the connection has sent as many characters as a secret has, or has ended.
 bool Rendezvous::hear(Guest& guest) {
   std::array<char, kSecretDigits + 1> said{};  // including the newline
   const std::size_t missing = said.size() - guest.said.size();
@@ -266,7 +268,7 @@ std::optional<Channel> connect_to_first(const JobOptions& options, std::string& 
   if (!invitation) return std::nullopt;
   const Addresses addresses = addresses_of(invitation->place, 0);
   Channel channel(::socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // SO_SNDTIMEO also limits connect(): a host that is down does not answer.
+  // SO_SNDTIMEO also limits connect(), which a host that is down does not answer.
   const timeval patience{5, 0};
   ::setsockopt(channel.descriptor(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (::connect(channel.descriptor(), addresses->ai_addr, addresses->ai_addrlen) != 0) {

@@ -1,4 +1,4 @@
-// How the processes of a job connect to rank 0: over TCP, authenticated by a shared secret.
+// The connections of a job's processes to rank 0: over TCP, authenticated by a shared secret.
 #pragma once
 
 #include <filesystem>
@@ -11,23 +11,22 @@
 
 namespace gpuexp {
 
-/// Rank 0's side. If the options have no secret, rank 0 writes its address and a random one of 128
-/// bits to a file while it listens. Only this user can read the file and enter its folder.
+/// Rank 0's side. Without a secret in the options, rank 0 writes its address and a random 128-bit
+/// secret to a file while it listens. Only this user can read the file and enter its folder.
 class Rendezvous {
  public:
-  /// Throws ConfigError for an address on which it cannot listen, a malformed secret, and a folder
-  /// that other users can enter.
+  /// Throws ConfigError if rank 0 cannot listen on the address, if the secret is malformed, or if
+  /// other users can enter the folder.
   explicit Rendezvous(const JobOptions& options);
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  /// The next connection that sent the secret first; empty if none did within `timeout_s`.
-  /// Connections that send something else, or nothing for some seconds, are closed and not read
-  /// further.
+  /// The next connection that has sent the secret; empty if none has within `timeout_s`. Closes
+  /// connections that send other text, or nothing for some seconds.
   std::optional<Channel> accept(double timeout_s);
 
-  /// Number of connections that sent something other than the secret.
+  /// Number of connections that sent other text than the secret.
   int turned_away() const { return turned_away_; }
 
  private:
@@ -48,8 +47,8 @@ class Rendezvous {
   int turned_away_ = 0;
 };
 
-/// The other ranks' side. Empty, with the reason in `why`, if rank 0 does not listen (yet). Throws
-/// ConfigError like Rendezvous.
+/// Connects another rank to rank 0. Empty, with the reason in `why`, if rank 0 does not listen
+/// (yet). Throws ConfigError like Rendezvous.
 std::optional<Channel> connect_to_first(const JobOptions& options, std::string& why);
 
 }  // namespace gpuexp

@@ -23,7 +23,7 @@ class Server {
         counter_reader_(*executor.counter_reader()),
         source_counter_reader_(*executor.source_counter_reader()) {}
 
-  /// Returns the content of "done" in the answer. Throws DeviceError.
+  /// Returns the content of "done". Throws DeviceError.
   Json answer(const Json& request) {
     const auto call = request.at("call").get<std::string>();
     if (call == "set_up") return set_up(request);
@@ -64,7 +64,7 @@ class Server {
  private:
   static Mode mode_of(const Json& request) { return wire::mode_from(request.at("mode")); }
 
-  /// The phase name that the runner uses.
+  /// The runner's name for the phase of this call.
   static const char* phase_of(const std::string& call, Mode mode) {
     if (call == "warm_up") return "warm-up";
     const bool is_profiled = call == "launch" && mode == Mode::profile;
@@ -187,7 +187,6 @@ void serve(Channel& channel, const Registry& registry,
     }
     serve_requests(channel, Server(channel, registry, *executor, tracer));
   } catch (const ChannelClosed&) {
-    // The other process has ended.
   }
 }
 

@@ -1,4 +1,4 @@
-// The worker's side: executes the other process's requests on its own executor.
+// The worker's side of RemoteExecutor: executes requests on an executor of its own.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 namespace gpuexp {
 
 /// Answers requests until the connection closes or the device is lost. If the executor cannot be
-/// created, the first request is answered with the error. The executor must have a timer and both
-/// counter readers, as RemoteExecutor expects, and control profilers. `tracer` receives a range for
-/// each request about a launch, named after rank, variant, problem and mode.
+/// created, answers the first request with the error. The executor must satisfy RemoteExecutor's
+/// requirements. `tracer` receives a range for each request about a launch, named after rank,
+/// variant, problem and mode.
 void serve(Channel& channel, const Registry& registry,
            const std::function<std::unique_ptr<Executor>()>& make_executor, Tracer& tracer);
 

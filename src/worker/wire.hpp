@@ -1,5 +1,5 @@
-// The protocol between the two processes, in JSON. A request is one line. Its answer is any number
-// of samples, one list per line, and a last line with "done" or "error".
+// The protocol between RemoteExecutor and worker, in JSON. A request is one line. Its answer is any
+// number of lines with samples, then a line with "done" or "error".
 #pragma once
 
 #include "base/input_file.hpp"
@@ -59,12 +59,12 @@ namespace wire {
 
 Json to_json(const DeviceError& error);
 Json to_json(const CountedLaunch& launch);
-/// The values, with the identities of the files that they name.
+/// The values, and the identities of the files that the values name.
 Json to_json(const Family& family, const Values& values);
 
-/// These functions throw JsonError for JSON that the functions above have not written.
+/// The functions below throw JsonError for JSON that to_json() does not write.
 DeviceError error_from(const Json& json);
-/// Also throws std::invalid_argument for a family, variant or mode that does not exist.
+/// Also throws std::invalid_argument for an unknown family, variant or mode.
 CountedLaunch counted_launch_from(const Json& json, const Registry& registry);
 /// Also registers the files that the values name (plan_file).
 Values values_from(const Json& json);

@@ -1,4 +1,4 @@
-// A process that executes an executor's calls, local or remote.
+// A local or remote process that executes an executor's calls.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,8 @@
 
 namespace gpuexp {
 
-/// The first line from the process is a greeting; serve() follows. The destructor kills it.
+/// A process that sends a greeting as its first line and then calls serve(). The destructor kills
+/// it.
 class WorkerProcess {
  public:
   WorkerProcess() = default;
@@ -16,9 +17,9 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// `line` must not contain a newline. Throws ChannelClosed if the process has ended.
+  /// Sends a line, which must not contain a newline. Throws ChannelClosed if the process has ended.
   virtual void send(std::string_view line) = 0;
-  /// See Channel::receive. Throws ChannelClosed if the process has ended.
+  /// Like Channel::receive. Throws ChannelClosed if the process has ended.
   virtual std::optional<std::string> receive(double timeout_s,
                                              const std::function<bool()>& give_up) = 0;
 
@@ -26,7 +27,7 @@ class WorkerProcess {
     std::string how;  ///< "signal 11 (Segmentation fault)", "exit code 1"
     bool killed;      ///< ended by SIGKILL
   };
-  /// Ends the process if it still runs, and returns how it ended.
+  /// Ends the process if it still runs. Returns how it ended.
   virtual Ending end() = 0;
 };
 
