@@ -43,7 +43,8 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   counts.time_us = time->places_us[place];
   if (place >= time->lookups.size()) return counts;
   counts.l1 = time->lookups[place];
-  // Scales the timed blocks' extra wavefronts to all blocks, in proportion to sectors.
+  // L1's additional wavefronts are known for the timed blocks only; this scales them to all blocks
+  // by sectors.
   if (counts.l1.all > 0)
     counts.data_wavefronts +=
         counts.l1.extra_wavefronts * (counts.load_sectors + counts.store_sectors) / counts.l1.all;
@@ -90,7 +91,7 @@ void add_access(AnnotatedLine& line, const AnnotatedInstruction& instruction) {
   access.counts += instruction.counts;
 }
 
-// The file of the first instruction that is not inlined.
+// The file of the first instruction that is not inlined from another function.
 std::string own_file(const AnnotatedKernel& kernel) {
   for (const AnnotatedInstruction& instruction : kernel.instructions) {
     if (instruction.from.file.empty() && !instruction.at.file.empty()) return instruction.at.file;
@@ -137,7 +138,7 @@ std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_o
     Access kind;
     const char* words;
   };
-  // Writes of cp.async and bulk copies to shared memory are not listed: the reads are.
+  // Lists the reads of cp.async and bulk copies, but not their writes to shared memory.
   constexpr Kind kGlobal[] = {{Access::load, "load of"},
                               {Access::store, "store to"},
                               {Access::atomic, "atomic on"},

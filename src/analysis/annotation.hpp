@@ -1,4 +1,4 @@
-// Counts of a launch's execution by instruction and by source line.
+// A launch's counts by instruction and by source line.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct SourceLine {
   friend auto operator<=>(const SourceLine&, const SourceLine&) = default;
 };
 
-/// "kernels/matmul.cu:88", or "(no line)" if unknown.
+/// "kernels/matmul.cu:88"; "(no line)" if unknown.
 std::string to_text(const SourceLine& line);
 
-/// Sums over all executed blocks.
+/// Sums over all simulated blocks.
 struct ExecutedCounts {
   double warps = 0;             ///< warp instructions
   double lanes = 0;             ///< active lanes of the warp instructions
@@ -55,7 +55,7 @@ struct ExecutedCounts {
   double ideal_sectors() const { return ideal_load_sectors + ideal_store_sectors; }
 };
 
-/// Members that are sums of integers, by their names in JSON.
+/// Members that are sums of integers, with their names in JSON.
 struct NamedCount {
   const char* name;
   double ExecutedCounts::*member;
@@ -86,7 +86,7 @@ struct AnnotatedInstruction {
   ExecutedCounts counts;
 };
 
-/// Accesses of a line to one buffer.
+/// A line's accesses to one buffer.
 struct LineAccess {
   std::string access;  ///< as in AnnotatedInstruction
   ExecutedCounts counts;
@@ -99,7 +99,7 @@ struct AnnotatedLine {
   ExecutedCounts counts;
 };
 
-/// One kernel, with all its executions in the launch.
+/// One kernel, with all of its executions in the launch.
 struct AnnotatedKernel {
   const sim::Program* program = nullptr;
   std::string name;
@@ -119,12 +119,13 @@ struct Annotation {
 using BufferName = std::function<std::string(std::uint64_t address)>;
 
 /// Annotates the kernels of a launch, in order. `executions` must have counts per instruction.
-/// `times` has one element per distinct kernel, or none; `counted` has hardware counts, or none.
+/// `times` is empty or has one element per distinct kernel; `counted` is empty or has hardware
+/// counts.
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
                     const std::vector<Shape>& shapes, const std::vector<KernelCodeTime>& times,
                     const std::vector<CountedInstruction>& counted, const BufferName& name_of);
 
-/// The instruction's memory accesses: "load of a", "store to shared", "cp.async from b".
+/// The instruction's memory accesses as text: "load of a", "store to shared", "cp.async from b".
 std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_of);
 
 struct AnnotatedLaunch {

@@ -6,15 +6,15 @@ namespace gpuexp {
 
 namespace {
 
-// Boards of one model differ by less, and so do the bytes that L2 keeps of a much larger warm
-// launch (docs/explaining.md).
+// Tolerance of a misfit. Boards of one model differ by less than 10 %, as do the bytes that L2
+// keeps in warm launches of much larger data (docs/explaining.md).
 constexpr double kMisfit = 1.10;
 
 double rest_us_of(const ResultRecord& row, const LeastTimes& times) {
   return *row.time_us() - times.launch_us;
 }
 
-// Empty if the binding resource is unknown.
+// Empty if the resource that binds is unknown.
 std::optional<Bound> bound_of(const ResultRecord& row, const DeviceRates& rates,
                               const LeastTimesOptions& options) {
   Bound bound;
@@ -41,14 +41,14 @@ std::optional<double> quotient_of_least(const std::optional<Bound>& reference,
   return quotient_of(reference, row, [](const Bound& bound) { return bound.least_us(); });
 }
 
-// The amount that needs the longest time, if this exceeds the measured time.
+// The resource with the longest time, if this time exceeds the measured time.
 std::optional<Misfit> misfit_in(const LeastTimes& times, double rest_us, bool is_of_row) {
   const auto longest = times.longest();
   if (!longest || rest_us <= 0 || longest->time_us <= kMisfit * rest_us) return std::nullopt;
   return Misfit{*longest, is_of_row, rest_us};
 }
 
-// The first misfit of the two variants; a misfit of DRAM only if no other resource misfits.
+// The first misfit of the two variants; a misfit of DRAM only if no other resource has one.
 std::optional<Misfit> misfit_of(const Explanation& e, const DeviceRates& rates) {
   LeastTimesOptions all_sms;
   all_sms.as_chain = false;
@@ -66,12 +66,13 @@ std::optional<Misfit> misfit_of(const Explanation& e, const DeviceRates& rates) 
   return of_dram;
 }
 
-// Whether the kernels can have run one after another: overlapping kernels need less time.
+// True if the kernels can have run one after another. Overlapping kernels take less than the sum.
 bool fits(const ResultRecord& row, const LeastTimes& times) {
   return times.of_chain.empty() || times.needed_us() <= kMisfit * rest_us_of(row, times);
 }
 
-// Whether to bound both variants kernel by kernel: it must fit both and make a difference for one.
+// True if both variants are bounded kernel by kernel: both must fit, and at least one must have
+// kernels that different resources limit.
 bool are_chains(const Explanation& e, const DeviceRates& rates, const LeastTimesOptions& options) {
   const LeastTimes reference = least_times(e.reference(), rates, options);
   const LeastTimes row = least_times(e.row(), rates, options);

@@ -5,7 +5,8 @@
 
 namespace gpuexp {
 
-/// Sets bounds, misfit and accounted factors of the pair from amounts and rates.
+/// Sets bounds, misfit and accounted factors of the explanation from the counts and the device's
+/// rates.
 void add_bounds(Explanation& explanation, const DeviceRates& rates);
 
 }  // namespace gpuexp

@@ -9,8 +9,8 @@ namespace gpuexp {
 
 namespace {
 
-// Limits of confidence: ratio of accounted to measured factor, needed share of the slower time, and
-// accounted share of the difference on a logarithmic scale.
+// Thresholds of confidence: ratio of accounted to measured factor, needed share of the slower
+// variant's time, and accounted share of the difference on a logarithmic scale.
 constexpr double kHighFactor = 1.15;
 constexpr double kMediumFactor = 1.5;
 constexpr double kHighBoundShare = 0.6;
@@ -29,7 +29,7 @@ Confidence confidence_in(double accounted, double measured, double slower_share)
   return between <= kMediumFactor ? Confidence::medium : Confidence::low;
 }
 
-// Whether idle SMs are the larger part of the factor that the amounts account for.
+// True if idle SMs are more than half of the accounted factor.
 bool is_of_idle_sms(const Explanation& e) {
   constexpr double kMajority = 0.5;
   if (!e.accounted_without_idle_sms || !is_of_sms(e.slower_bound()->longest->resource))
@@ -40,17 +40,17 @@ bool is_of_idle_sms(const Explanation& e) {
   return share_of_factor(*e.accounted / *e.accounted_without_idle_sms, *e.accounted) > kMajority;
 }
 
-// Whether the number of kernels is the larger part of the factor that the amounts account for.
+// True if the number of kernels is more than half of the accounted factor.
 bool is_of_launches(const Explanation& e) {
   constexpr double kMajority = 0.5;
   return e.launched != e.reference_launched && e.accounted_without_launches &&
          share_of_factor(*e.accounted / *e.accounted_without_launches, *e.accounted) > kMajority;
 }
 
-// Whether the slower variant is bound, but the amounts account for more than the measured factor:
-// then another resource limits the faster variant.
+// True if a resource binds the slower variant, and the accounted factor exceeds the measured
+// factor: another resource then limits the faster variant.
 bool explains_more(const Explanation& e) {
-  constexpr double kMinFactor = 1.05;  // any change accounts for more than a smaller factor
+  constexpr double kMinFactor = 1.05;  // below this measured factor, any change accounts for more
   constexpr double kMaxOver = 3.0;
   return e.is_over_accounted() && share_of_factor(*e.accounted, e.factor) <= kMaxOver &&
          factor_between(e.factor, 1) >= kMinFactor &&
@@ -64,9 +64,10 @@ double us_for(const Bound& bound, Resource resource) {
   return found == bound.times.of_chain.end() ? 0 : found->time_us;
 }
 
-// The longest resource of the slower variant. With several kernels, the resources that account for
-// at least a quarter of its additional time. Empty if other resources need much less time: then the
-// variants divide the work between kernels differently.
+// The slower variant's longest resource. For several kernels: the resources that account for at
+// least a quarter of the slower variant's additional time. Empty if the slower variant needs much
+// less time than the faster one on another resource, because its kernels divide the work
+// differently.
 std::vector<Resource> resources_of(const Explanation& e) {
   constexpr double kMuch = 0.25;
   const Bound& slower = *e.slower_bound();
@@ -97,7 +98,8 @@ bool explain_by_amounts(Explanation& e) {
                                 : Cause::amounts;
   e.resources = resources_of(e);
   e.confidence = confidence_in(*e.accounted, e.factor, share);
-  // If the work is divided differently, the kernels account for the factor, but no resource does.
+  // If the kernels divide the work differently, the factor is accounted for, but not by one
+  // resource.
   if (e.cause == Cause::amounts && e.resources.empty())
     e.confidence = std::min(e.confidence, Confidence::medium);
   return true;
@@ -105,12 +107,12 @@ bool explain_by_amounts(Explanation& e) {
 
 // ---- atomics
 
-// Atomics on few addresses use the atomic units of few L2 slices. No counter has the number of
-// slices. On an H200, one address keeps the atomic unit of its slice busy for 1336 cycles per µs.
+// Atomics on a few addresses use the atomic units of a few L2 slices, whose number no counter
+// reports. On an H200, one address occupies the atomic unit of its slice for 1336 cycles per µs.
 bool explain_by_atomics(Explanation& e) {
   constexpr double kCyclesPerUs = 1336;
-  constexpr double kMinSlices = 0.8;  // one slice at another clock
-  constexpr double kMaxSlices = 70;   // atomics on addresses in all slices reach this rate
+  constexpr double kMinSlices = 0.8;  // one slice at a lower clock
+  constexpr double kMaxSlices = 70;   // the rate of atomics on addresses in all slices
   constexpr double kOneSlice = 1.25;
   const ResultRecord& fast = e.row_is_slower() ? e.reference() : e.row();
   const Bound& faster = e.row_is_slower() ? *e.reference_bound : *e.bound;
@@ -136,7 +138,7 @@ bool explain_by_atomics(Explanation& e) {
 
 // ---- the host
 
-// Whether counts are equal within the variation of repeated counting; missing counts are not.
+// True if both counts exist and are equal within the variation of repeated counting.
 bool are_equal(const Explanation& e, std::string_view counter) {
   const auto reference = count_of(e.reference(), counter);
   const auto row = count_of(e.row(), counter);
@@ -144,8 +146,8 @@ bool are_equal(const Explanation& e, std::string_view counter) {
          factor_between(*reference, *row) <= kUnchangedFactor;
 }
 
-// Time in which the busiest SM had warps: instructions divided by the share of issuing cycles. If a
-// launch has hundreds of kernels, only one is counted.
+// Time in which the busiest SM had warps: its instructions divided by its share of issuing cycles.
+// If a launch has hundreds of kernels, only one is counted.
 std::optional<double> work_us(const ResultRecord& row, double kernels, const DeviceRates& rates) {
   constexpr double kMicro = 1e6;
   constexpr double kWhole = 100;
@@ -163,7 +165,7 @@ std::optional<double> work_us(const ResultRecord& row, double kernels, const Dev
          (*issuing_pct * *balance_pct * per_second);
 }
 
-// Whether the variants launch the same kernels with equal work, one after another on one stream.
+// True if both variants launch the same kernels with equal work, one after another on one stream.
 bool is_equal_work(const Explanation& e, const DeviceRates& rates) {
   for (const ResultRecord* row : {&e.reference(), &e.row()}) {
     if (!row->kernel_launches || !row->timeline.empty()) return false;
@@ -177,7 +179,8 @@ bool is_equal_work(const Explanation& e, const DeviceRates& rates) {
          are_equal(e, "l2_sectors");
 }
 
-// Equal work, while the SMs have no warp for most of a time that includes host latency.
+// True if the work is equal, the time includes host latency, and the SMs have no warp for most of
+// it.
 bool explain_by_host(Explanation& e, const DeviceRates& rates) {
   if (!e.slower().has_flag(kUngated.id) || !is_equal_work(e, rates)) return false;
   const auto worked_us = work_us(e.slower(), e.launched.kernels + e.launched.fills, rates);
@@ -190,7 +193,7 @@ bool explain_by_host(Explanation& e, const DeviceRates& rates) {
 
 // ---- latency
 
-// Inputs of Little's law: latency of a load, bytes in flight.
+// Little's law: bytes in flight and load latency give the minimum time of the loads.
 std::optional<InFlight> in_flight_of(const ResultRecord& row, const DeviceRates& rates) {
   constexpr double kWarp = 32;
   constexpr double kMicroPerNano = 1e-3;
@@ -232,7 +235,8 @@ void explain_by_prediction(Explanation& e, const DeviceRates& rates) {
   e.confidence = Confidence::low;
 }
 
-// Whether the amounts need a smaller share of the slower variant's time than of the faster one's.
+// True if the resources need a smaller share of the slower variant's time than of the faster
+// variant's.
 bool leaves_room(const Explanation& e) {
   return std::max(e.factor, 1 / e.factor) >= (e.row_is_slower() ? 1 / *e.accounted : *e.accounted);
 }

@@ -5,7 +5,7 @@
 
 namespace gpuexp {
 
-/// Sets cause, confidence and latency of an explanation; its bounds must be set.
+/// Sets cause, confidence and latency of an explanation whose bounds are set.
 void find_cause(Explanation& explanation, const DeviceRates& rates);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// A row of one run compared with the same row of another run.
+// A row of one run, compared with the row of another run that has the same key.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace gpuexp {
 
-/// Outcome of a row in run B compared with run A.
+/// Outcome of a row in run B relative to run A.
 enum class Outcome {
   slower,
   faster,
   same,
-  inconclusive,  ///< passed in both; the interval of the ratio includes a limit, or is missing
+  inconclusive,  ///< passed in both runs, but the ratio's interval contains a limit or is missing
   missing,       ///< only in A
   added,         ///< only in B
   broken,        ///< passed only in A
@@ -31,7 +31,8 @@ inline constexpr std::size_t kOutcomeCount = 9;
 std::string_view name_of(Outcome outcome);
 
 struct ComparedRow {
-  /// The first row with the key, in A if present there. The reports must outlive this.
+  /// The first row with the key: in A, or in B if A lacks it. The reports must outlive the
+  /// comparison.
   const ResultRecord* record = nullptr;
   Outcome outcome = Outcome::inconclusive;
   std::string reason;              ///< why there is no verdict; "" if there is one
@@ -41,18 +42,19 @@ struct ComparedRow {
   std::optional<Statistics> b;
   std::optional<Ratio> ratio;    ///< time in B / time in A
   std::optional<double> effect;  ///< minimum effect in force
-  /// SM clock in B / SM clock in A, if both are known.
+  /// SM clock in B divided by SM clock in A, if both are known.
   std::optional<double> clock_ratio;
-  /// Kernels of one launch; 1 if unknown.
+  /// Number of kernels in one launch; 1 if unknown.
   std::int64_t kernel_launches = 1;
-  /// Time of `kernel_launches` empty kernels in the row's mode, B minus A, if both are known. The
-  /// floor differs between processes and shifts every row.
+  /// Time of `kernel_launches` empty kernels in the row's mode, B minus A, if both are known. This
+  /// floor differs between processes and shifts the times of all rows.
   std::optional<double> floor_shift_us;
 
-  /// The interval of `ratio` without the part that clocks and floors explain. Requires `ratio`.
+  /// The interval of `ratio`, reduced by the difference that clocks and floors explain. Requires
+  /// `ratio`.
   Interval beyond_circumstances() const;
-  /// The verdict of beyond_circumstances(); `same` also if the times are the same after subtracting
-  /// the difference of the floors.
+  /// The verdict on beyond_circumstances(); `same` also if the times are the same once the
+  /// difference of the floors is subtracted.
   Verdict verdict() const;
 };
 
@@ -61,11 +63,11 @@ struct RowStatistics {
   std::string problem;  ///< why they cannot be compared, such as too few samples; "" if they can
 };
 
-/// Statistics of a row of the report, from its samples. Messages name the report `which`.
+/// Statistics of a row's samples. Messages name the report `which`.
 RowStatistics statistics_of(const Report& report, std::size_t row, const std::string& which);
 
-/// One line for each difference between the conditions of two runs: GPU, driver, toolkit, commit,
-/// seed, settings.
+/// The conditions in which two runs differ, one per line: GPU, driver, toolkit, commit, seed,
+/// settings.
 std::vector<std::string> differences(const Provenance& a, const Provenance& b);
 
 }  // namespace gpuexp

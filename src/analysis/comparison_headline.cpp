@@ -43,8 +43,8 @@ double spread_of(const Contest& contest) {
   return *slowest.time_us() / *fastest.time_us();
 }
 
-// The largest problem on which variants can be compared; of several as large, the one where they
-// differ most.
+// The largest problem at which variants can be compared; among equally large problems, the one with
+// the largest ratio of times.
 std::optional<Contest> decisive_contest(const ExperimentResults& e) {
   std::optional<Contest> best;
   const bool has_baseline = !e.values(&ResultRecord::baseline).empty();
@@ -70,7 +70,7 @@ std::string vendor_comparison(const Contest& contest) {
                      of_vendor.variant);
 }
 
-// Metrics that differ between the variants, and the error if it differs by an order of magnitude.
+// Metrics that differ between the two variants, and the error if it differs by a factor above 10.
 std::string price_of(const ExperimentResults& e, const ResultRecord& from, const ResultRecord& to) {
   constexpr double kAnotherOrder = 10.0;
   std::vector<ColumnHandle> columns = e.metrics;
@@ -82,7 +82,7 @@ std::string price_of(const ExperimentResults& e, const ResultRecord& from, const
   return change.empty() ? "" : "; " + change;
 }
 
-// No variant is clearly faster than the baseline, and at least one is slower.
+// The headline if no variant is clearly faster than the baseline, and at least one is slower.
 std::string below_baseline(const ExperimentResults& e, const Contest& contest) {
   const ResultRecord& baseline = *contest.baseline;
   const ResultRecord& slowest = contest.rows.back();

@@ -7,12 +7,12 @@ namespace gpuexp {
 
 namespace {
 
-// Fewer active lanes mean more instructions for the same work.
+// Fewer active lanes per instruction mean more instructions for the same work.
 constexpr std::string_view kLanes = "active_lanes_per_instruction";
 
 constexpr std::string_view kConflicts = "shared_bank_conflicts";
 
-// Counters that increase if the resource takes longer; active lanes decrease.
+// Counters that increase with the resource's time; active lanes decrease instead.
 std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_counted) {
   switch (resource) {
     case Resource::dram:
@@ -42,7 +42,7 @@ std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_coun
   return {};
 }
 
-// The counters of `amounts` that are reported even if they are not declared.
+// The counters of `amounts` that are reported even if no change of them is declared.
 std::vector<std::string_view> totals_of(const std::vector<std::string_view>& amounts) {
   if (amounts.empty()) return {};
   if (amounts.front() == kLanes) return {kLanes, amounts.back()};
@@ -62,7 +62,7 @@ class Changes {
       if (!matches_expectation(expected, change->from, change->to)) {
         e_.not_seen.push_back(expected);
       } else if (expected.counter == kTimeColumn) {
-        continue;  // the time is explained, not a cause
+        continue;  // the time is to be explained, so it is no cause
       } else if (is_effect(expected.counter)) {
         e_.others.push_back(*change);
       } else if (expected.direction == Direction::unchanged) {
@@ -90,7 +90,8 @@ class Changes {
   }
 
  private:
-  // Whether the slower variant reads more from DRAM and has a lower L2 hit rate at equal sectors.
+  // True if the slower variant reads more from DRAM, because its L2 hit rate is lower at equal
+  // sectors.
   bool is_loss_in_l2(const CounterChange& hits, const CounterChange& sectors,
                      const CounterChange& read) const {
     constexpr double kMinPct = 1;  // share of all sectors
@@ -99,7 +100,7 @@ class Changes {
            factor_between(sectors.from, sectors.to) <= kUnchangedFactor;
   }
 
-  // Counters that belong to the cause; the amount itself is last.
+  // Counters that belong to the cause; the counter of the resource's work is last.
   std::vector<std::string_view> causing() const {
     if (e_.cause == Cause::atomics)
       return {"global_atomic_requests", "global_reduction_requests", "l2_atomic_sectors",
@@ -121,7 +122,7 @@ class Changes {
     return CounterChange{std::string(counter), *from, *to};
   }
 
-  // Whether the slower variant has more of it (for active lanes: less).
+  // True if the slower variant has more of the counter (for active lanes: less).
   bool is_cause(const CounterChange& change) const {
     const double slower = e_.row_is_slower() ? change.to : change.from;
     const double faster = e_.row_is_slower() ? change.from : change.to;
@@ -144,8 +145,8 @@ class Changes {
                                [&](const CounterChange& c) { return c.counter == counter; });
   }
 
-  // Whether the change is a relevant share: a few bytes written next to many read, or a few
-  // conflicts, cause nothing.
+  // True if the change is at least 5 % of all changes: a few bytes written beside many bytes read,
+  // or a few bank conflicts, cause no difference.
   bool is_much(const CounterChange& change) const {
     constexpr double kMuch = 0.05;
     const bool is_dram = change.counter.starts_with("dram_");

@@ -12,7 +12,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::string_view kFillName = "cudaMemsetAsync";  // name of fills among counted kernels
+constexpr std::string_view kFillName = "cudaMemsetAsync";  // a fill's name among counted kernels
 
 std::optional<SmRates> rates_for(const std::optional<std::string>& compute_capability) {
   if (!compute_capability) return std::nullopt;
@@ -41,7 +41,7 @@ Ceilings ceilings_of(const Provenance& provenance) {
   return completed(ceilings, datasheet_ceilings(device));
 }
 
-// Merged runs have the kernels of a launch once per GPU; only the first GPU's are used.
+// Merged runs list a launch's kernels once per GPU; only the first GPU's list is used.
 class KernelsOfRows {
  public:
   KernelsOfRows(const Table& kernels, DeviceRates& rates) : kernels_(kernels), rates_(rates) {
@@ -112,7 +112,8 @@ double fills_of(const ResultRecord& row, const DeviceRates& rates) {
 }
 
 double kernels_of(const ResultRecord& row, const DeviceRates& rates) {
-  // Kernels of libraries are known only if counted; of hundreds, only the first is counted.
+  // Kernels of libraries are known only if they are counted. If a launch has hundreds, only the
+  // first is counted.
   const auto counted = rates.kernels.find(row.key);
   return std::max(counted == rates.kernels.end() ? 1.0 : counted->second,
                   fills_of(row, rates) + static_cast<double>(row.kernel_launches.value_or(1)));

@@ -1,4 +1,4 @@
-// Rates of the device of a run, and the kernels of each row's launch.
+// The rates of a run's device, and the kernels of each row's launch.
 #pragma once
 
 #include <map>
@@ -13,26 +13,23 @@
 
 namespace gpuexp {
 
-/// Rates by which amounts are divided, and the kernels of launches.
 struct DeviceRates {
-  Ceilings ceilings;               ///< measured, or the datasheet's if not measured
-  std::optional<double> sm_count;  ///< if empty, resources of the SMs have no rate
+  Ceilings ceilings;               ///< measured, or from the datasheet if not measured
+  std::optional<double> sm_count;  ///< if empty, the rates of the SMs' resources are unknown
   std::optional<SmRates> sm_rates;
-  /// Number of kernels and fills in a row's launch, by the row's key; only for counted rows.
+  /// By the row's key, for counted rows: number of kernels in the launch, including fills.
   std::map<std::string, double> kernels;
-  std::map<std::string, double> fills;  ///< number of fills (memory sets) among these
-  /// Names of the kernels in order, without template arguments.
+  std::map<std::string, double> fills;  ///< by the row's key: number of fills (memory sets)
+  /// By the row's key: names of the kernels in order, without template arguments.
   std::map<std::string, std::vector<std::string>> names_of_kernels;
-  /// Counters of each kernel, if there are several.
+  /// By the row's key: counters of each kernel, if the launch has several.
   std::map<std::string, std::vector<NamedValues>> counters_of_kernels;
 };
 
-/// The rates and kernels of a report.
 DeviceRates device_rates(const Report& report);
 
 /// Number of kernels in the row's launch, including fills.
 double kernels_of(const ResultRecord& row, const DeviceRates& rates);
-/// Number of fills in the row's launch.
 double fills_of(const ResultRecord& row, const DeviceRates& rates);
 
 }  // namespace gpuexp

@@ -8,7 +8,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr double kMinDifference = 1.02;  // repeated runs of one binary differ by less
+constexpr double kMinDifference = 1.02;  // repeated runs of one program differ by less
 
 std::optional<double> predicted_factor(const ResultRecord& reference, const ResultRecord& row) {
   const auto from_us = reference.predicted_time_us;

@@ -1,25 +1,28 @@
 // Why a variant is faster or slower than its compare_to: the factor between the times, the amounts
 // that changed, and whether the amounts account for the factor.
 //
-// The rule: a counted amount divided by the device's rate is a lower bound on the time of a
-// resource (least_times). The longest of these plus the launch is the lower bound on the variant's
-// time. For kernels that run one after another, the bounds are summed. The ratio of the two
-// variants' bounds is the factor that the amounts account for. It does not use the measured times,
-// so it can disagree with the measured factor. The amounts explain the difference if this factor is
-// between half and double of the measured one on a logarithmic scale, and the slower variant's
-// bound is at least half of its time. Confidence is high if the two factors are within 15 %, the
-// bound is 60 % of the time and the amounts make up three quarters of the difference; medium within
-// a factor of 1.5; else low. If the amounts account for up to three times the difference, they are
-// the cause in the slower variant, and another resource limits the faster one.
+// An amount is a resource's counted work. Divided by the device's rate, it is a lower bound on the
+// resource's time (least_times). The longest of these times plus the launch is the variant's bound.
+// The bounds of kernels that run one after another are summed. The ratio of the two variants'
+// bounds is the accounted factor. It does not depend on the measured times, so it can disagree with
+// the measured factor.
 //
-// An amount that exceeds its rate in the measured time was counted in another state than was timed.
-// If DRAM's does, whose bytes depend on the contents of L2, only another resource near its rate can
-// explain the difference. If another amount does, nothing is explained.
+// The amounts explain the difference if the accounted factor is between half and double of the
+// measured factor, on a logarithmic scale, and the slower variant's bound is at least half of its
+// time. Confidence is high if the factors are within 15 %, the bound is 60 % of the time and the
+// amounts make up three quarters of the difference; medium within a factor of 1.5; else low. If the
+// amounts account for two to three times the difference, they are the cause in the slower variant,
+// and another resource limits the faster variant.
 //
-// Stall reasons and utilization are effects, not amounts, and never a cause here.
+// An amount that takes longer than the measured time was counted in another state than the timed
+// state. If this amount is DRAM's, which depends on the contents of L2, only another resource near
+// its rate can explain the difference. If it is another amount, nothing is explained. Stall reasons
+// and utilization follow from the time, and are never a cause.
 //
 // Other causes are the host, if equal kernels leave the GPU idle; atomics that L2 serialises; and
-// latency, if amounts need a smaller share of the slower variant's time than of the faster one's.
+// latency, if amounts need a smaller share of the slower variant's time than of the faster
+// variant's. The factor by latency follows from Little's law if the bytes in flight are known, else
+// from the predicted times.
 // Latency comes from Little's law if the bytes in flight are known, else from the predicted times.
 #pragma once
 
@@ -35,11 +38,11 @@ Explanation explain(const ResultRecord& reference, const ResultRecord& row,
 
 struct ExplanationOptions {
   DeviceRates rates;
-  bool all_problems = false;  ///< false: only the problem with the longest time of each variant
+  bool all_problems = false;  ///< false: for each variant, only the problem with the longest time
 };
 
-/// Explanations of the variants that were timed with their compare_to, in the order of the rows,
-/// without rows that are faster than their limit.
+/// Explanations of the variants that were timed with their compare_to, in the order of the rows.
+/// Rows that are faster than their limit are left out.
 std::vector<Explanation> explanations_of(const ExperimentResults& experiment,
                                          const ExplanationOptions& options);
 

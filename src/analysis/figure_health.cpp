@@ -13,14 +13,13 @@ namespace {
 
 using health::Sign;
 
-/// Measured figures, their bands, the GPU's state and its device spec.
 struct Evidence {
   const MeasuredCeilings& measured;
   const ExpectedBands& bands;
   const DeviceState& state;
   const DeviceSpec& device;
 
-  /// A measured SM clock below its band, which is known even without a state.
+  /// A measured SM clock below its band, which shows the fault even if the state is unknown.
   Sign measured_clock_low() const {
     const auto clock = measured.find("sm_clock");
     const auto band = bands.find("sm_clock");
@@ -29,7 +28,7 @@ struct Evidence {
     return fmt::format("the SM clock was at {:.0f} MHz, below its band", clock->second.value);
   }
 
-  /// The first cause that applies to the figure: causes differ for DRAM, the SMs and launches.
+  /// The first cause that applies to the figure; DRAM, SMs and launches have different causes.
   std::string likely_cause(const CeilingTerm& term) const {
     const bool is_dram = term.id.starts_with("dram_");
     const bool is_floor = term.id.starts_with("floor_");
@@ -50,7 +49,7 @@ struct Evidence {
   }
 };
 
-// Four significant digits, but all digits before the decimal point.
+// At least four significant digits, and all digits before the decimal point.
 std::string number(double value) {
   constexpr double kFourDigits = 1e3;
   return value >= kFourDigits ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
@@ -102,7 +101,7 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   return f;
 }
 
-/// Maxima of figures by the datasheet, including figures that are bounded by one of its values.
+/// Maxima of figures according to the datasheet, including figures without a value of their own.
 Ceilings maxima_by_datasheet(const DeviceSpec& device) {
   Ceilings most = datasheet_ceilings(device);
   most.dram_random_bytes_per_s = most.dram_read_bytes_per_s;
@@ -110,9 +109,9 @@ Ceilings maxima_by_datasheet(const DeviceSpec& device) {
   return most;
 }
 
-/// Bandwidth of one NVLink per direction, in bytes per second; empty for an unknown version
-/// (NVIDIA, NVLink and NVSwitch, https://www.nvidia.com/en-us/data-center/nvlink/: 25 GB/s per
-/// direction in the second to fourth generation, 50 GB/s in the fifth).
+/// Bytes per second of one NVLink per direction; empty for an unknown version (NVIDIA, NVLink and
+/// NVSwitch, https://www.nvidia.com/en-us/data-center/nvlink/: 25 GB/s per direction in the second
+/// to fourth generation, 50 GB/s in the fifth).
 std::optional<double> nvlink_bytes_per_s(const std::optional<std::string>& version) {
   if (!version || version->empty()) return std::nullopt;
   switch (version->front()) {

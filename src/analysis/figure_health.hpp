@@ -1,5 +1,5 @@
-// Comparison of a GPU's ceilings with the bands of healthy GPUs of its model (docs/health.md) and
-// of its links with the expected ones, with the likely cause of each failure.
+// Comparison of a GPU's ceilings with the bands of healthy GPUs of its model (docs/health.md), and
+// of its links with the expected links.
 #pragma once
 
 #include <optional>
@@ -18,32 +18,32 @@ namespace gpuexp {
 struct FigureFinding {
   const CeilingTerm* term = nullptr;
   std::optional<MeasuredCeiling> measured;  ///< empty if not measured
-  std::optional<ExpectedBand> band;         ///< empty if none is recorded
+  std::optional<ExpectedBand> band;         ///< empty if no band is recorded
   std::optional<double> datasheet;          ///< in the unit of the term
   Finding finding;
 };
 
-/// A figure above this multiple of its datasheet value is suspect. Datasheets round to two or three
+/// A figure above this multiple of its datasheet value is suspect; datasheets round to two or three
 /// digits.
 inline constexpr double kAboveDatasheet = 1.01;
 
 /// One finding for every ceiling that was measured or has a band, in the order of the terms. The
-/// likely cause of a low one is taken from the state, which may be empty.
+/// state, which may be empty, gives the likely cause of a low ceiling.
 std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device);
 
 /// The links between a GPU and another GPU of the machine.
 struct LinkHealth {
-  int peer = 0;  ///< ordinal of the other GPU
+  int peer = 0;  ///< device index of the other GPU
   std::string peer_uuid;
   std::string way;             ///< "NV18"
-  std::vector<Finding> state;  ///< empty if only a file was checked
+  std::vector<Finding> state;  ///< findings on the link; empty if only a file was checked
   std::vector<FigureFinding> figures;
 };
 
-/// Findings on peer access and on the number of active NVLinks, which must give the datasheet's
-/// rate. `listed` is the machine in configs/devices; it may have no links.
+/// Findings on peer access and on the number of active NVLinks, which must provide the datasheet's
+/// rate. `listed` is the machine in configs/devices; it may list no links.
 std::vector<Finding> link_findings(const GpuLink& link, const std::string& way,
                                    const Machine& listed);
 

@@ -15,7 +15,6 @@ namespace gpuexp {
 
 namespace {
 
-/// A row of one GPU.
 struct FleetRow {
   std::size_t gpu;
   const FleetResults* results;

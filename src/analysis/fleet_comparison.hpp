@@ -1,9 +1,10 @@
-// Comparison of the GPUs of a fleet: the ratio of each GPU's time for a cell to the fleet's, and
-// the GPUs that stand out.
+// Comparison of the GPUs of a fleet: for each cell, the ratio of a GPU's time to the fleet's time;
+// and the GPUs that stand out.
 //
-// The fleet's time is the median of the GPUs' median times; its interval has the medians of the
-// ends of their intervals. A cell is slower or faster by the rules for two runs (stats/ratio.hpp),
-// but without a correction for clocks: GPUs with a lower clock are to be found.
+// The fleet's time is the median of the GPUs' median times; the ends of its interval are the
+// medians of the ends of the GPUs' intervals. A cell is slower or faster by the rules for two runs
+// (stats/ratio.hpp), but without a correction for clocks, because a GPU with a lower clock must
+// stand out.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,13 @@
 
 namespace gpuexp {
 
-/// One cell on one GPU; two GPUs or more have a time for it.
+/// One cell on one GPU, if at least two GPUs have a time for the cell.
 struct FleetCell {
-  const ResultRecord* record = nullptr;  ///< the report must outlive this
+  const ResultRecord* record = nullptr;  ///< the report must outlive this object
   std::size_t gpu = 0;                   ///< index into FleetComparison::gpus
   Statistics time_us;
   double fleet_time_us = 0;
-  std::size_t gpu_count = 0;  ///< GPUs with a time for the cell
+  std::size_t gpu_count = 0;  ///< number of GPUs with a time for the cell
   Ratio ratio{1, {1, 1}};
   double effect = 0;  ///< minimum effect in force
   Verdict verdict = Verdict::same;
@@ -38,8 +39,8 @@ struct FleetGpu {
   std::size_t not_passed = 0;   ///< cells that only other GPUs passed
   double median_ratio = 1;      ///< median over its cells
   Ratio mean_ratio{1, {1, 1}};  ///< geometric mean
-  /// slower or faster if the GPU stands out: by its mean ratio, or by more cells than expected by
-  /// chance (kFalseVerdictRate).
+  /// slower or faster if the GPU stands out, by its mean ratio or by more slower or faster cells
+  /// than chance explains (kFalseVerdictRate).
   Verdict verdict = Verdict::same;
 
   bool stands_out() const { return verdict != Verdict::same || not_passed > 0; }
@@ -58,8 +59,8 @@ struct FleetResults {
   const Report& report;
 };
 
-/// Throws ReportError if a row has no GPU UUID, if a GPU has a key twice, if there are fewer than
-/// two GPUs, and if no key has times of two GPUs.
+/// Throws ReportError if a row has no GPU UUID, if a GPU has two rows with one key, if there are
+/// fewer than two GPUs, or if no key has times of two GPUs.
 FleetComparison compare_fleet(const std::vector<FleetResults>& results,
                               const MinimumEffect& effect);
 

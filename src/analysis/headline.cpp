@@ -8,7 +8,7 @@ namespace gpuexp {
 
 namespace {
 
-// Capitalises the text, unless it starts with a name.
+// Capitalises the first letter, unless the text starts with a name.
 std::string sentence(const ExperimentResults& e, std::string text) {
   auto names = e.values(&ResultRecord::variant);
   for (const ResultAxis& axis : e.axes)
@@ -28,7 +28,7 @@ std::string headline_of(const ExperimentResults& experiment) {
     return sentence(experiment, std::move(text));
   const ResultAxis* axis = swept_axis(experiment);
   const std::size_t variants = experiment.values(&ResultRecord::variant).size();
-  // An experiment is about the variants or about the axis, whichever has more values.
+  // The headline is about the variants or about the axis, whichever has more values.
   constexpr std::size_t kMinValues = 5;
   const bool is_sweep =
       axis && experiment.values(axis->column).size() >= std::max(kMinValues, variants + 1);
@@ -37,7 +37,6 @@ std::string headline_of(const ExperimentResults& experiment) {
   if (text.empty()) text = single_headline(experiment);
   if (text.empty()) return "";
   std::string headline = sentence(experiment, std::move(text));
-  // Every experiment with several variants names the fastest one.
   if (is_sweep && variants > 1) {
     if (std::string more = comparison_headline(experiment); !more.empty())
       headline += fmt::format(" {}", sentence(experiment, std::move(more)));

@@ -17,7 +17,7 @@ constexpr const char* kLinkCure =
     "nvidia-smi -i GPU -q shows it under GPU Link Info; reseat the board, check slot, riser and "
     "BIOS";
 
-/// A checked property and its expected value, which may be empty.
+/// A checked property and its expected value; empty if no value is expected.
 struct Topic {
   const char* name;
   std::string expected = {};
@@ -71,8 +71,8 @@ Finding ecc(const DeviceState& s) {
   return topic.pass(found);
 }
 
-// Earlier errors are a note: the driver has remapped or retired the memory, which memory_repair()
-// checks.
+// Earlier errors are only a note, because the driver has remapped or retired the memory, as
+// memory_repair() checks.
 Finding memory_errors(const DeviceState& s) {
   const Topic topic{"uncorrected errors", "none"};
   if (!s.uncorrected_errors) return topic.unknown();
@@ -133,7 +133,8 @@ Finding pcie_width(const DeviceState& s) {
                    kLinkCure);
 }
 
-// An idle GPU lowers the generation of its link, so a lower generation is a fault only under load.
+// A lower generation is a fault only under load, because an idle GPU lowers the generation of its
+// link.
 Finding pcie_generation(const DeviceState& s) {
   Topic topic{"PCIe generation"};
   if (s.pcie_generation_max.value_or(0) <= 0) return topic.unknown();
@@ -193,7 +194,7 @@ Finding memory_clock(const DeviceState& s) {
   return topic.pass(megahertz(clock));
 }
 
-// Rows without reasons can mean "none" or "unknown"; the driver's answer in the state decides.
+// Rows without reasons mean "none" or "unknown"; the state tells which, by whether it has reasons.
 bool reasons_are_known(const DeviceState& s) {
   return s.clock_reasons && s.load && s.load->rows > 0;
 }

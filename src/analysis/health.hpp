@@ -25,19 +25,20 @@ struct Finding {
   std::string found;     ///< "500 W"; "unknown" if the driver does not report it
   std::string expected;  ///< "700 W"; may be empty
   std::string cost;      ///< effect on measurements, or distance from the band
-  /// For a failed check, the command that shows or changes it, with "-i GPU " as placeholder.
+  /// For a failed check, the command that shows or changes the property; "-i GPU " is a
+  /// placeholder.
   std::string cure;
-  std::string likely;  ///< for a failed figure, another finding that is its likely cause
+  std::string likely;  ///< for a failed figure, another finding that is the likely cause
 
   bool operator==(const Finding&) const = default;
 };
 
-/// Minimum margin, in °C, between temperature and slowdown: less may be used up by a warmer room or
-/// a longer load.
+/// Minimum margin, in °C, between temperature and slowdown: a warmer room or a longer load may use
+/// up a smaller margin.
 inline constexpr double kMinSlowdownMarginC = 5;
 
-/// One finding for every topic, in display order. `device` has the model's boost clock, which on
-/// GeForce boards is below the maximum clock that the driver reports.
+/// One finding for every topic, in display order. `device` provides the model's boost clock,
+/// because on GeForce boards the maximum clock that the driver reports is higher.
 std::vector<Finding> state_findings(const DeviceState& state, const DeviceSpec& device);
 
 }  // namespace gpuexp

@@ -1,5 +1,5 @@
-// Faults of a GPU's state as text: findings about the state use them, and findings about figures
-// name them as likely causes. A sign is empty if there is no fault or the state is unknown.
+// Faults of a GPU's state as text, for findings about the state and for the likely causes of
+// figures. A sign is empty if there is no fault or the state is unknown.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace gpuexp::health {
 
-/// A clock below this share of its maximum is limited. Without the power cap, the median of an
-/// H200's rows is 0.4 % below the maximum (docs/results/h200/all.json.zst), and a clock step is
-/// less than another 1 %.
+/// A clock below this share of its maximum is limited. Without the power cap, the median clock of
+/// an H200's rows is 0.4 % below the maximum (docs/results/h200/all.json.zst), and one clock step
+/// is less than 1 %.
 inline constexpr double kHeldClockShare = 0.95;
-/// The memory clock has only a few steps, so a lower clock is another step.
+/// The memory clock has only a few steps, so that a lower clock is a different step.
 inline constexpr double kHeldMemoryClockShare = 0.99;
-/// GeForce boards compute in performance state 2 ("CUDA - Force P2 State"), with a lower memory
+/// GeForce boards compute in performance state 2 ("CUDA - Force P2 State"), which lowers the memory
 /// clock to avoid memory errors in large data sets without ECC (NVIDIA, as quoted in
 /// https://babeltechreviews.com/nvidia-cuda-force-p2-state/): 9501 instead of 9751 MHz on an RTX
 /// 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). A drop twice as large has
@@ -36,11 +36,11 @@ Sign slowed(const DeviceState& state);
 Sign shared_with_others(const DeviceState& state);
 Sign partitioned(const DeviceState& state);
 
-/// The SM clock of a GPU that nothing limits, in MHz; empty if unknown.
+/// The SM clock, in MHz, of a GPU that nothing limits; empty if unknown.
 std::optional<double> sm_clock_to_expect(const DeviceState& state, const DeviceSpec& device);
 
-/// Clock reasons of the load that indicate a fault of the board, cooling or power supply; not the
-/// power cap.
+/// Clock reasons under load, except the power cap, that indicate a fault of board, cooling or power
+/// supply.
 std::vector<std::string> harmful_reasons(const LoadReadings& load);
 
 }  // namespace gpuexp::health

@@ -13,7 +13,7 @@ constexpr double kMicro = 1e6;
 constexpr double kWavefrontBytes = 128;
 constexpr double kSectorsPerWavefront = kWavefrontBytes / kSectorBytes;
 
-// Time that each further kernel of a launch adds, as in predictions: less in a graph than outside.
+// Time that each kernel after the first adds to a launch, as in predictions; less in a graph.
 double further_kernel_us(const ResultRecord& row, const Ceilings& ceilings) {
   constexpr double kNanosPerMicro = 1e3;
   const bool is_graph = row.mode && is_captured(*row.mode);
@@ -21,9 +21,9 @@ double further_kernel_us(const ResultRecord& row, const Ceilings& ceilings) {
                                                  : *ceilings.kernel_latency_ns / kNanosPerMicro;
 }
 
-// Wavefronts of cp.async writes to shared memory, one per four sectors. No counter has them: they
-// are inferred if a kernel reads loaded data from shared memory but has stored little of it there.
-// 0 if it has stored the data, or reads too little.
+// Wavefronts with which cp.async writes shared memory, one per four sectors. No counter contains
+// them: they are assumed if a kernel reads data from shared memory that it has loaded but not
+// stored there. 0 otherwise.
 double copied_wavefronts(const ResultRecord& row) {
   const double loaded = count_of(row, "global_load_sectors").value_or(0) / kSectorsPerWavefront;
   const double stored = count_of(row, "shared_store_wavefronts").value_or(0);
@@ -33,7 +33,7 @@ double copied_wavefronts(const ResultRecord& row) {
   return copied > kMajority * loaded && read >= copied ? copied : 0;
 }
 
-// Counted wavefronts, or the sum for shared memory and copies if this is larger.
+// Counted wavefronts, or the sum for shared memory and cp.async if the sum is larger.
 std::optional<double> l1_data_wavefronts_of(const ResultRecord& row) {
   const auto counted = count_of(row, "l1_data_wavefronts");
   const double copied = copied_wavefronts(row);
@@ -43,7 +43,7 @@ std::optional<double> l1_data_wavefronts_of(const ResultRecord& row) {
   return std::max(*counted, least);
 }
 
-// The pipe with the longest time for the declared work, if it limits the row.
+// The pipe with the longest time for the declared work, if the pipe limits the row.
 std::optional<Pipe> pipe_of(const ResultRecord& row) {
   for (const std::string& limit : {row.measured_limit_by, row.limit_by}) {
     for (int i = 0; i < kPipeCount; ++i) {
@@ -53,7 +53,7 @@ std::optional<Pipe> pipe_of(const ResultRecord& row) {
   return std::nullopt;
 }
 
-// The largest mma.sync is m16n8k32; instructions with more operations are wgmma.
+// The largest mma.sync is m16n8k32, so instructions with more operations are wgmma.
 TensorPath path_of(double operations, double tensor_instructions) {
   constexpr double kMaxOfMmaSync = 2.0 * 16 * 8 * 32;
   return operations > kMaxOfMmaSync * tensor_instructions ? TensorPath::wgmma
@@ -92,7 +92,7 @@ class LeastTimesOf {
   }
 
  private:
-  // `rate` is for the whole device, per second.
+  // `rate` is work per second of the whole device.
   void add(Resource resource, const std::optional<double>& amount,
            const std::optional<double>& rate) {
     if (amount && rate && *rate > 0) add_seconds(resource, *amount, *amount / *rate);
@@ -111,8 +111,9 @@ class LeastTimesOf {
     if (seconds) add_seconds(Resource::dram, *read + *written, *seconds);
   }
 
-  // L1 merges stores, so L1 counts at least as many stored sectors as reach L2. Sectors that DRAM
-  // read for loads are not stores; sectors read for partial writes are.
+  // Number of stored sectors that reach L2. L1 merges stores, so it counts at least as many.
+  // Sectors that DRAM reads for loads are not stores; sectors that DRAM reads for partial writes
+  // are.
   double sectors_stored_in_l2(double sectors) const {
     const double loaded = std::min(count_of(row_, "dram_read_bytes").value_or(0) / kSectorBytes,
                                    count_of(row_, "global_load_sectors").value_or(0));
@@ -130,14 +131,14 @@ class LeastTimesOf {
                                 stored / *c.l2_write_bytes_per_s));
   }
 
-  // The rate of all SMs per second; each SM handles `per_clock` per cycle.
+  // The rate of all SMs per second, if each SM handles `per_clock` per cycle.
   std::optional<double> per_second(double per_clock) const {
     const auto clock_hz = clock_of(row_, rates_);
     if (!rates_.sm_count || !clock_hz) return std::nullopt;
     return per_clock * *rates_.sm_count * *clock_hz;
   }
 
-  // The ceiling was measured at its own clock; it is scaled to the row's clock.
+  // The ceiling was measured at the ceilings' clock, so it is scaled to the row's clock.
   std::optional<double> shared_wavefronts_per_s() const {
     const auto& shared = rates_.ceilings.shared_bytes_per_s;
     const auto& full_hz = rates_.ceilings.sm_clock_hz;
@@ -177,8 +178,8 @@ class LeastTimesOf {
   LeastTimes times_;
 };
 
-// A record of one kernel of a launch. Its declared operations are proportional to its tensor
-// instructions; for other pipes, each kernel's own instructions are counted.
+// A record for one kernel of a launch. The kernel's share of the declared operations is its share
+// of the tensor instructions. For other pipes, the kernel's own instructions were counted.
 ResultRecord record_of_kernel(const ResultRecord& row, const NamedValues& counters) {
   ResultRecord kernel;
   kernel.counters = counters;
@@ -264,7 +265,8 @@ std::optional<LeastTime> LeastTimes::longest() const {
   const auto& times = of_chain.empty() ? of_resources : of_chain;
   const auto longest = std::ranges::max_element(times, {}, &LeastTime::time_us);
   if (longest == times.end()) return std::nullopt;
-  // Operands of tensor instructions pass L1's data stage during their execution.
+  // Tensor instructions read their operands through L1's data stage, so equal times mean that the
+  // tensor cores bind.
   constexpr double kSimilar = 1.05;
   const auto operations = std::ranges::find(times, Resource::operations, &LeastTime::resource);
   const bool are_operands = longest->resource == Resource::l1_data && operations != times.end() &&
@@ -306,7 +308,7 @@ LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates,
   auto floor_us = row.floor_us;
   if (!floor_us && row.mode) floor_us = rates.ceilings.floor_us(*row.mode);
   times.kernels = kernels_of(row, rates);
-  // The time of a fill itself is negligible.
+  // The time of the fill itself is negligible; its launch is not.
   const double fills = fills_of(row, rates);
   times.further_us = (times.kernels - fills - 1) * further_kernel_us(row, rates.ceilings) +
                      fills * rates.ceilings.floor_graph_us.value_or(0);

@@ -14,7 +14,7 @@ namespace gpuexp {
 
 namespace {
 
-// gpuexp's own variants give ceilings; vendor calls are compared with them.
+// Own variants determine ceilings; vendor calls are compared with the ceilings.
 enum class Of { own, vendor };
 
 struct FamilySource {
@@ -22,7 +22,6 @@ struct FamilySource {
   const CeilingRows* source;
 };
 
-// Sources by ceiling.
 std::map<std::string, std::vector<FamilySource>> sources_of(const Registry& registry, Of whose) {
   std::map<std::string, std::vector<FamilySource>> sources;
   for (const Family& family : registry.families()) {
@@ -42,8 +41,8 @@ struct Span {
   double high;
 };
 
-// The distances of the ends are combined as the root of the sum of squares, separately for each
-// side, as in stats/ratio.hpp.
+// Combines the distances to the interval's ends as the root of the sum of squares, for each side
+// separately, as in stats/ratio.hpp.
 Span difference(const Span& a, const Span& b) {
   const double us = a.us - b.us;
   return {us, us - std::hypot(a.us - a.low, b.high - b.us),
@@ -82,7 +81,7 @@ class Reading {
   using Kind = CeilingRows::Kind;
 
   static bool is_better(Kind kind, const MeasuredCeiling& a, const MeasuredCeiling& b) {
-    if (kind == Kind::sm_clock) return false;  // keeps the first row's clock
+    if (kind == Kind::sm_clock) return false;  // keep the clock of the first row
     return kind == Kind::latency ? a.value < b.value : a.value > b.value;
   }
 
@@ -102,8 +101,7 @@ class Reading {
     return Span{*time, *low, *high};
   }
 
-  // The part of the row's time that is not part of the ceiling: the floor or another variant's
-  // time.
+  // Time that is subtracted from the row's time: the floor, or the time of another variant.
   std::optional<Span> overhead(const ResultRecord& row, const FamilySource& from) const {
     const CeilingRows& source = *from.source;
     if (source.launch_is_overhead) {
@@ -153,7 +151,7 @@ class Reading {
   const DeviceSpec& device_;
 };
 
-// Samples in a graph are means over many launches, so the timer resolution does not show.
+// A sample in a graph is a mean over many launches, which hides the timer resolution.
 std::optional<MeasuredCeiling> floor_of(Mode mode, const std::vector<double>& samples_us) {
   if (samples_us.empty()) return std::nullopt;
   const double quantum =

@@ -1,5 +1,5 @@
-// Ceilings from the rows of a run of configs/ceilings.json, the results of vendor calls in the same
-// run, and the GPU's state under that load.
+// Ceilings from the rows of a run of configs/ceilings.json, vendor calls in the same run, and the
+// GPU's state under this load.
 #pragma once
 
 #include <map>
@@ -16,32 +16,32 @@
 namespace gpuexp {
 
 /// Each ceiling for which a family declares sources, from the fastest passed row with an interval.
-/// There is no ceiling if no row qualifies, or if a row that might be faster did not pass (except
-/// skipped rows). The interval follows from the row's median time and from the other variant's time
-/// if this is subtracted, but not from a subtracted floor. For the clock, it is the minimum and
-/// maximum reading. `floors_us` has samples of an empty kernel, by mode.
+/// There is no ceiling if no row qualifies, or if a row that might be faster failed (skipped rows
+/// do not count). The interval follows from the row's median time, and from a subtracted time of
+/// another variant but not from a subtracted floor. The clock's interval is the range of its
+/// readings. `floors_us` has samples of an empty kernel, by mode.
 MeasuredCeilings measured_ceilings(const RecordTable& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
                                    const DeviceSpec& device, const Registry& registry);
 
-/// The fastest vendor library call for a ceiling in the same run.
+/// The fastest vendor library call for a ceiling.
 struct VendorCall {
   std::string ceiling;  ///< CeilingTerm::id
   std::string variant;  ///< "memcpy", "cublas"
   std::string from;     ///< key of the row
-  double value;         ///< rate reached, in the unit of the term
+  double value;         ///< measured rate, in the unit of the term
 
   bool operator==(const VendorCall&) const = default;
 };
 
-/// Vendor calls in the order of the terms, for ceilings with a passed vendor row.
+/// Vendor calls, in the order of the terms, for ceilings with a passed vendor row.
 std::vector<VendorCall> vendor_calls(const RecordTable& rows, const DeviceSpec& device,
                                      const Registry& registry);
 
 /// A ceiling below this share of a vendor call's rate is too low.
 inline constexpr double kMinShareOfVendor = 0.95;
 
-/// Readings of the passed rows for which the driver reported any.
+/// Readings of the passed rows that have any.
 LoadReadings load_readings(const RecordTable& rows);
 
 }  // namespace gpuexp

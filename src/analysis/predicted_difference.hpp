@@ -1,5 +1,5 @@
-// Simulated variants compared with their compare_to: the counter changes and the factor between the
-// predicted times. Without measured times there is no cause.
+// Simulated variants compared with their compare_to: counter changes, and the factor between the
+// predicted times. A cause requires measured times.
 #pragma once
 
 #include <vector>
@@ -19,8 +19,8 @@ struct PredictedDifference : RowPair {
   bool differs() const;
 };
 
-/// Differences of the variants whose row and compare_to have predicted times, in the order of the
-/// rows, at the problem with the longest time or at all problems.
+/// Differences of the variants whose row and compare_to both have predicted times, in the order of
+/// the rows: at all problems, or at the problem with the longest time.
 std::vector<PredictedDifference> predicted_differences_of(const ExperimentResults& experiment,
                                                           bool all_problems);
 

@@ -1,4 +1,4 @@
-// Summary of a report: number of rows by status and flag, and conditions of the GPU.
+// Summary of a report: number of rows by status and by flag, and the GPU's conditions.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,13 @@
 
 namespace gpuexp {
 
-/// Number of rows by status, in the order in which they first appear; rows without a status are "no
-/// status".
+/// Number of rows by status, in order of first appearance. Rows without a status are "no status".
 std::vector<std::pair<std::string, std::size_t>> status_counts(const RecordTable& table);
 
-/// Number of passed rows by flag, the most frequent first.
+/// Number of passed rows by flag, the most frequent flag first.
 std::vector<std::pair<std::string, std::size_t>> flag_counts(const RecordTable& table);
 
-/// Readings of the GPU while rows were timed; empty if unknown.
+/// The GPU's readings while rows were timed; empty if unknown.
 struct ReadConditions {
   std::optional<double> lowest_sm_clock_mhz;
   std::optional<double> highest_sm_clock_mhz;

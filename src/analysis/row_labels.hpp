@@ -1,4 +1,4 @@
-// Names of an experiment and its rows, shared by all views.
+// Names of an experiment and of its rows.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ std::string title_of(const ExperimentResults& experiment);
 /// Values that all rows share: "k = 4096", "cold".
 std::vector<std::string> shared_facts(const ExperimentResults& experiment);
 
-/// The variant, the parameters that vary, and mode and GPU if there are several.
+/// The variant, the parameters that vary, and mode and GPU if they vary.
 std::vector<RowLabel> row_labels(const ExperimentResults& experiment);
 
 }  // namespace gpuexp

@@ -104,7 +104,7 @@ Outcome outcome_of(Verdict verdict) {
   return Outcome::inconclusive;
 }
 
-// Row indices by key; keys are in the order in which they first appear.
+// Row indices by key. `keys` are in order of first appearance.
 struct Index {
   std::vector<std::string> keys;
   std::map<std::string, std::vector<std::size_t>> rows;
@@ -169,7 +169,7 @@ class Comparer {
     return row;
   }
 
-  // The outcome of a row that did not pass in both runs.
+  // The outcome of a row that did not pass in both runs; empty if it did.
   static std::optional<Outcome> untimed(bool absent_a, bool absent_b, const ComparedRow& row) {
     const bool passed_a = has_passed(row.status_a);
     const bool passed_b = has_passed(row.status_b);
@@ -211,7 +211,7 @@ class Comparer {
     if (const auto mhz = both(&ResultRecord::sm_clock_mhz))
       row.clock_ratio = mhz->second / mhz->first;
     if (const auto us = both(&ResultRecord::floor_us)) {
-      // Older runs lack the column kernel_launches.
+      // Rows of older runs have no kernel_launches.
       row.kernel_launches = std::max(of_a(row_a).kernel_launches.value_or(1),
                                      of_b(row_b).kernel_launches.value_or(1));
       row.floor_shift_us = static_cast<double>(row.kernel_launches) * (us->second - us->first);

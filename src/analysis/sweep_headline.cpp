@@ -19,7 +19,7 @@ struct Rate {
   std::string unit;
 };
 
-// The rate that every timed row has, in the unit of the limiting resource.
+// A rate that every timed row has, in the unit of the limiting resource.
 std::optional<Rate> rate_of(const ExperimentResults& e) {
   const auto everywhere = [&](std::optional<double> ResultRecord::*rate) {
     return std::ranges::all_of(e.rows, [&](const ResultRecord& row) {
@@ -39,8 +39,8 @@ struct Sweep {
   std::vector<Series> series;  ///< rows that differ only in the axis, in the order of its values
 
   double rate_at(const ResultRecord& row) const { return *(row.*rate.of); }
-  // The rate at the upper end of the interval of the median time; highest_rate_at: at the lower
-  // end.
+  // lowest_rate_at() is the rate at the upper end of the time's interval; highest_rate_at() is the
+  // rate at the lower end.
   double lowest_rate_at(const ResultRecord& row) const {
     return rate_at(row) * *row.time_us() / row.time_ci95_high_us.value_or(*row.time_us());
   }
@@ -85,7 +85,7 @@ struct Step {
   double drop_pct;
 };
 
-// The largest drop of the rate between neighbouring values that the samples resolve.
+// The largest drop of the rate between consecutive values that the intervals resolve.
 std::optional<Step> largest_drop(const Sweep& sweep) {
   constexpr double kMinDropPct = 5.0;
   constexpr double kTiePct = 0.1;  // the first of equal drops is kept
@@ -101,7 +101,7 @@ std::optional<Step> largest_drop(const Sweep& sweep) {
   return largest;
 }
 
-// The variant and other parameters of a series, if there are several series.
+// The variant and the other parameters of a series; "" if there is one series.
 std::string series_name(const ExperimentResults& e, const Sweep& sweep, const ResultRecord& row) {
   std::vector<std::string> parts;
   if (e.values(&ResultRecord::variant).size() > 1) parts.push_back(row.variant);
@@ -128,7 +128,7 @@ double ratio_of(const Sweep& sweep, const Extremes& x) {
   return sweep.rate_at(*x.fastest) / sweep.rate_at(*x.slowest);
 }
 
-// A sweep without drops is described by the series with the widest range.
+// Without drops, the headline describes the series with the widest range.
 std::string range_headline(const ExperimentResults& e, const Sweep& sweep) {
   const auto widest = std::ranges::max_element(sweep.series, {}, [&](const Series& rows) {
     return ratio_of(sweep, extremes_of(sweep, rows));
@@ -165,7 +165,7 @@ std::string sweep_headline(const ExperimentResults& e) {
   const auto drop = largest_drop(*sweep);
   if (!drop) return range_headline(e, *sweep);
   const Extremes x = extremes_of(*sweep, *drop->series);
-  // A metric with the column's name replaces the column.
+  // Metrics may have the name of a column; the metric then replaces the column.
   const ColumnHandle waves = column_of(&ResultRecord::waves);
   const bool has_own = std::ranges::any_of(
       e.metrics, [&](const ColumnHandle& metric) { return metric.name == waves.name; });

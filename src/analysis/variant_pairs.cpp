@@ -11,7 +11,7 @@ namespace gpuexp {
 
 namespace {
 
-// The row's key with another variant: "experiment/family/variant/parameters/mode".
+// The row's key with another variant; keys are "experiment/family/variant/parameters/mode".
 std::string key_with(const ResultRecord& row, const std::string& variant) {
   const std::string before = fmt::format("{}/{}/", row.experiment, row.family);
   const std::string own = before + row.variant + "/";
@@ -44,7 +44,7 @@ std::set<std::string> families_with(const Report& report, const char* which,
   return families;
 }
 
-// Families that have the pair in both runs; other families are not compared.
+// The families that have the pair's first variant in A and its second variant in B.
 std::set<std::string> families_of(const VariantPair& pair, const Report& a, const Report& b) {
   const auto in_a = families_with(a, "A", pair.in_a);
   const auto in_b = families_with(b, "B", pair.in_b);

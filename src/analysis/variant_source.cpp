@@ -38,7 +38,7 @@ bool is_section_of(std::string_view line, const std::string& variant) {
   return line.substr(0, line.find(':')) == variant;
 }
 
-// Lines after the comment at `heading` up to the next section, without empty lines at the ends.
+// Lines after the comment at `heading` and before the next section, trimmed of empty lines.
 std::vector<CodeLine> section_from(const std::vector<std::string_view>& lines,
                                    std::size_t heading) {
   std::size_t first = heading + 1;
@@ -62,7 +62,7 @@ bool does_something(const ListedInstruction& listed) {
   return !listed.opcode.starts_with("NOP") && listed.guard != "@!PT" && listed.guard != "@!UPT";
 }
 
-// The instructions without no-ops and without the branch to itself at the end of a kernel.
+// The instructions without no-ops, and without the branch to itself at the end of a kernel.
 std::vector<ListedInstruction> executed_code(std::string_view text) {
   std::vector<ListedInstruction> code = read_code_text(text).instructions;
   std::erase_if(code, [](const ListedInstruction& listed) { return !does_something(listed); });
@@ -70,7 +70,7 @@ std::vector<ListedInstruction> executed_code(std::string_view text) {
   return code;
 }
 
-// The instruction's line, or the line at which it was inlined, if one is in the section.
+// The instruction's line, or the line into which it was inlined, whichever is in the section.
 std::optional<std::uint32_t> line_in_section(const SourcePart& section,
                                              const ListedInstruction& listed) {
   if (section.lines.empty()) return std::nullopt;
@@ -95,7 +95,7 @@ Instruction kind_of(const ListedInstruction& listed) {
   return kind;
 }
 
-// Instruction counts by class, without classes for any instruction such as "predicated".
+// Instruction counts by class, without classes that contain any instruction, such as "predicated".
 std::string classes_text(const InstructionCounts& counts) {
   std::vector<std::string> parts;
   for (const ClassCount& c : count_classes(counts)) {

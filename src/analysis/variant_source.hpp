@@ -1,4 +1,4 @@
-// A variant's section of its family's source with the number of machine instructions of each line.
+// A variant's section of its family's source, with the number of machine instructions of each line.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class VariantSources {
   VariantSources(const SourceText* texts, std::size_t count, const KernelResources& resources)
       : texts_(texts), count_(count), files_(texts, count), resources_(resources) {}
 
-  /// The source of a variant. `problem` of the family determines the kernels of the launch; if
-  /// null, only lines are returned.
+  /// The source of a variant. `problem` determines the kernels of the launch; if it is null, only
+  /// source lines are returned.
   VariantSource of(const Family& family, const Variant& variant, const void* problem,
                    const DeviceSpec* device) const;
 

@@ -19,7 +19,7 @@ const AnnotatedKernel* kernel_of(const Annotation& annotation,
   return found == annotation.kernels.end() ? nullptr : &*found;
 }
 
-// Executions of the line by the warp: the maximum over its instructions.
+// Number of times that the warp executed the line: the maximum over the line's instructions.
 std::uint64_t executions_of(const AnnotatedKernel& kernel, const sim::WarpTrace& trace,
                             const SourceLine& line) {
   std::uint64_t most = 0;
@@ -29,7 +29,6 @@ std::uint64_t executions_of(const AnnotatedKernel& kernel, const sim::WarpTrace&
   return most;
 }
 
-/// Kind of a traced access.
 struct Kind {
   std::string access;
   sim::Space space;

@@ -11,7 +11,7 @@
 
 namespace gpuexp {
 
-/// Block, warp and execution of a line, as requested by --warp and --execution.
+/// Block, warp and execution of a line that --warp and --execution request.
 struct AskedWarp {
   std::int64_t block = 0;
   unsigned warp = 0;
@@ -24,20 +24,19 @@ struct PicturedAccess {
   std::string buffer;  ///< name of the buffer; "shared" for shared memory
   std::uint64_t buffer_begin = 0;
   sim::TracedAccess access;
-  std::size_t alike = 0;  ///< number of further instructions of the line with the same access
+  std::size_t alike = 0;  ///< number of other instructions of the line with the same access
 };
 
-/// Memory accesses of one warp at one source line.
 struct WarpPicture {
   AskedWarp asked;
   Extent block;  ///< block index in the grid
   std::string kernel;
   SourceLine line;
-  std::uint64_t executions = 0;          ///< of the line by this warp: maximum over instructions
+  std::uint64_t executions = 0;          ///< by this warp: maximum over the line's instructions
   std::vector<PicturedAccess> accesses;  ///< the first access of each kind, in order
 };
 
-/// Returns name and first address of the buffer that contains an address.
+/// Returns name and first address of the buffer that contains the address.
 using BufferOf = std::function<std::pair<std::string, std::uint64_t>(std::uint64_t address)>;
 
 struct TracedLine {
@@ -45,11 +44,12 @@ struct TracedLine {
   std::string accesses;  ///< "load of a, load of b"
 };
 
-/// The lines with memory accesses of the traced warp, over all kernels.
+/// The traced warp's lines with memory accesses, over all kernels.
 std::vector<TracedLine> traced_lines(const Annotation& annotation,
                                      const std::vector<sim::KernelExecution>& executions);
 
-/// The traced warp's accesses at one line. Throws ConfigError if the warp has no such execution.
+/// The traced warp's accesses at one line. Throws ConfigError if the warp did not execute the line
+/// that often.
 WarpPicture picture_of(const Annotation& annotation,
                        const std::vector<sim::KernelExecution>& executions, const AskedWarp& asked,
                        const SourceLine& line, const BufferOf& buffer_of);

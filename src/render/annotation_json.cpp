@@ -20,13 +20,13 @@ Json extent_json(const Extent& e) {
   return Json::array({e.x, e.y, e.z});
 }
 
-// Writes integers as such; counts over all blocks are integers.
+// Writes whole numbers as integers.
 Json count_json(double count) {
   if (count == std::floor(count)) return static_cast<std::int64_t>(count);
   return count;
 }
 
-// Time by warp state, for states with any.
+// Time by warp state, without states whose time is 0.
 Json states_json(const WarpClocks& clocks) {
   Json json = Json::object();
   for (std::size_t i = 0; i < kWarpStates; ++i) {

@@ -9,10 +9,11 @@
 
 namespace gpuexp {
 
-/// Increases by the same rules as kReportSchemaVersion.
+/// Increases according to the rules of kReportSchemaVersion.
 inline constexpr int kAnnotationSchemaVersion = 3;
 
-/// One JSON document; docs/annotate.md describes its members. `picture` is null if not requested.
+/// One JSON document; docs/annotate.md describes its members. `picture` is null if none is
+/// requested.
 std::string annotation_json(const AnnotatedLaunch& launch, const SourceFiles& sources,
                             const WarpPicture* picture);
 

@@ -25,7 +25,7 @@ enum Column : std::size_t {
   kSectorsColumn,
   kInL1PctColumn,
   kSharedColumn,
-  kGpuInstructionsColumn,  // this and the next columns: hardware counts
+  kGpuInstructionsColumn,  // first column of hardware counts
   kGpuLanesColumn,
   kGpuSectorsColumn,
   kGpuSharedColumn,
@@ -55,13 +55,13 @@ std::string percent(double part, double whole) {
   return value < 0.05 ? "<0.1" : fmt::format("{:.1f}", value);
 }
 
-// "32.0 (4.0)": mean per request, and in parentheses the ideal mean.
+// "32.0 (4.0)": mean number per request, and the ideal mean in parentheses.
 std::string per_request(double count, double ideal, double requests) {
   if (requests <= 0) return "";
   return fmt::format("{:.1f} ({:.1f})", count / requests, ideal / requests);
 }
 
-// Whether the line needs at least twice the ideal number of sectors or wavefronts.
+// True if sectors or wavefronts are at least twice the ideal number.
 bool is_wasteful(const ExecutedCounts& c) {
   return (c.requests() > 0 && c.sectors() >= 2 * c.ideal_sectors()) ||
          (c.shared_requests > 0 && c.shared_wavefronts >= 2 * c.ideal_shared_wavefronts);
@@ -130,7 +130,7 @@ class AnnotatedTable {
     return text;
   }
 
-  // Adds the lines of one file, each with its neighbours; gaps are shown as "…".
+  // Adds the lines of one file, each with its context; gaps are shown as "…".
   void add_file(std::size_t begin, std::size_t end) {
     const std::string& file = kernel_.lines[begin].at.file;
     rows_.push_back({{}, file_heading(file), Style::bold});
@@ -157,7 +157,7 @@ class AnnotatedTable {
     return file;
   }
 
-  // The kernel's lines at which the lines from here to the next gap were inlined.
+  // The kernel's lines into which the code from here to the next gap was inlined.
   std::string reached_from(std::size_t first, std::size_t end) const {
     constexpr std::size_t kMaxShown = 6;
     constexpr std::uint32_t kNear = 3;
@@ -220,7 +220,7 @@ class AnnotatedTable {
     return cells;
   }
 
-  // The GPU counts no requests: requests per warp instruction are taken from the simulation.
+  // CUPTI counts no requests, so requests per warp instruction are those of the simulation.
   static void add_counted(const ExecutedCounts& c, Cells& cells) {
     const SourceCounts& gpu = c.gpu;
     cells[kGpuInstructionsColumn] = fmt::format("{:.0f}", gpu.warps);
@@ -284,7 +284,7 @@ std::string legend(const ExecutedCounts& counts) {
   return text;
 }
 
-// Describes the hardware counts, with the number of instructions that differ from the simulation.
+// Describes the hardware counts and how many instructions differ from the simulation.
 std::string counting_text(const AnnotatedLaunch& launch) {
   if (!launch.why_not_counted.empty())
     return fmt::format("Not counted on the GPU: {}", launch.why_not_counted);

@@ -31,8 +31,7 @@ ResourceWords words_for(Resource resource) {
   return {"", ""};
 }
 
-// "137 G operations at 633 TFLOP/s": variants with equal operations may use pipes of different
-// rates.
+// "137 G operations at 633 TFLOP/s". The rate is shown, because variants may use different pipes.
 std::string operations_fragment(const LeastTime& least, const LeastTimes& times) {
   constexpr double kPerMicro = 1e6;
   const double on_all_sms = kPerMicro * least.amount / (least.time_us * times.sm_share);
@@ -40,7 +39,7 @@ std::string operations_fragment(const LeastTime& least, const LeastTimes& times)
                      quantity_fragment(on_all_sms, "FLOP/s"));
 }
 
-// Whether a counted amount is 1, for the verb's number.
+// True if the amount is written as 1, which needs a singular noun and verb.
 bool is_one(const LeastTime& least) {
   return least.amount == 1 && least.resource != Resource::dram && least.resource != Resource::l2;
 }
@@ -53,7 +52,7 @@ std::string amount_fragment(const LeastTime& least) {
   return fmt::format("{} {}", quantity_fragment(least.amount, ""), words);
 }
 
-// "32 blocks leave 100 of 132 SMs idle", else the share of busy SMs, from the last wave or from
+// "32 blocks leave 100 of 132 SMs idle", or the share of busy SMs according to the last wave or the
 // counted cycles.
 std::string idle_fragment(const ResultRecord& row, const LeastTimes& times) {
   constexpr double kWhole = 100;
@@ -70,7 +69,6 @@ std::string idle_fragment(const ResultRecord& row, const LeastTimes& times) {
   return fmt::format("{} on {} SMs fill {} of their waves", grid, sms, share);
 }
 
-// ", of which the launch takes 2.880 µs"
 std::string launch_fragment(const ResultRecord& row, const LeastTimes& times) {
   constexpr double kMuch = 0.2;
   if (times.launch_us < kMuch * *row.time_us()) return "";
@@ -132,8 +130,6 @@ std::string bound_fragment(const ResultRecord& row, const Bound& bound) {
 
 }  // namespace
 
-// "At the device's rates naive is bound by L1's data stage: 70.9 G wavefronts take 274 ms of 276
-// ms; …"
 std::string bounds_sentence(const Explanation& e) {
   if (!e.bound || !e.reference_bound || (e.misfit && e.cause == Cause::unknown)) return "";
   const std::string row = bound_fragment(e.row(), *e.bound);
@@ -142,7 +138,6 @@ std::string bounds_sentence(const Explanation& e) {
                            : fmt::format("At the device's rates {}; {}.", reference, row);
 }
 
-// "The DRAM counters do not fit the timed launch and are left out: …"
 std::string misfit_sentence(const Explanation& e) {
   if (!e.misfit) return "";
   const LeastTime& amount = e.misfit->amount;

@@ -28,18 +28,18 @@ std::string launched_fragment(const Launched& launched) {
   return launched.fills > 0 ? kernels + " and " + fragment(launched.fills, "fill") : kernels;
 }
 
-// The factor, inverted if needed so that the measured factor is above 1.
+// The factor, inverted if the row is slower, so that the measured factor is above 1.
 std::string factor_fragment(const Explanation& e, double factor) {
   return ratio_fragment(e.factor < 1 ? 1 / factor : factor);
 }
 
-// Whether the factor has the opposite direction, by more than repeated runs differ.
+// True if the factor has the opposite direction, by more than repeated runs differ.
 bool is_opposite(const Explanation& e, double factor) {
   constexpr double kMinFactor = 1.02;
   return share_of_factor(factor, e.factor) < 0 && factor_between(factor, 1) >= kMinFactor;
 }
 
-// "2.49× of 2.41×": accounted and measured factor.
+// "2.49× of 2.41×": the given factor and the measured factor.
 std::string of_measured(const Explanation& e, double factor) {
   return fmt::format("{} of {}", factor_fragment(e, factor), factor_fragment(e, e.factor));
 }
@@ -110,7 +110,7 @@ std::string warps_fragment(double warps) {
   return fmt::format("{} {}", number, number == "1" ? "warp" : "warps");
 }
 
-// "read_4b has 62 warps and 7.97 kB in flight per SM"; without the bytes where they are not known.
+// "read_4b has 62 warps and 7.97 kB in flight per SM"; without the bytes if they are unknown.
 std::string in_flight_fragment(const ResultRecord& row, const std::optional<InFlight>& in_flight) {
   const auto warps = count_of(row, "active_warps_per_sm");
   if (!warps) return "";
@@ -120,7 +120,6 @@ std::string in_flight_fragment(const ResultRecord& row, const std::optional<InFl
                 : "");
 }
 
-// The resource that bounds the predicted time of the slower variant.
 std::string predicted_bound_fragment(const ResultRecord& slower) {
   return slower.bound_by.empty()
              ? ""
@@ -158,7 +157,7 @@ std::string littles_sentence(const Explanation& e) {
 
 // "7.3 warps per SM for 40 % of the cycles (theoretical occupancy 50 %)"
 std::string occupancy_fragment(const ResultRecord& row) {
-  constexpr double kEvenPct = 90;  // of the busiest SM's cycles on the mean one
+  constexpr double kEvenPct = 90;  // cycles of the mean SM, as a share of the busiest SM's
   std::string text = fmt::format("{} has {} per SM", row.variant,
                                  warps_fragment(count_of(row, "active_warps_per_sm").value_or(0)));
   if (const auto balance = count_of(row, "sm_balance_pct"); balance && *balance < kEvenPct)
@@ -168,7 +167,7 @@ std::string occupancy_fragment(const ResultRecord& row) {
   return text;
 }
 
-// States that the slower variant has fewer warps in flight; their effect on the time is unknown.
+// States that the slower variant has fewer warps in flight, without claiming an effect on the time.
 std::string fewer_warps_fragment(const Explanation& e) {
   const ResultRecord& faster = e.row_is_slower() ? e.reference() : e.row();
   const auto slower_warps = warps_in_flight(e.slower());
@@ -178,8 +177,8 @@ std::string fewer_warps_fragment(const Explanation& e) {
   return fmt::format(" {}, {}.", occupancy_fragment(e.slower()), occupancy_fragment(faster));
 }
 
-// States latency as likely if the slower variant is near no rate and an accurate prediction has it
-// bound by latency.
+// States latency as likely, if no resource of the slower variant is near its rate and an accurate
+// prediction is bound by latency.
 std::string likely_latency_fragment(const Explanation& e) {
   const ResultRecord& slower = e.slower();
   const bool is_near_rate = e.slower_bound()->share >= kNearRate;
@@ -191,7 +190,7 @@ std::string likely_latency_fragment(const Explanation& e) {
       slower.variant, warps ? fmt::format(", with {} per SM", warps_fragment(*warps)) : "");
 }
 
-// The predicted factor, only if both predictions are accurate.
+// The predicted factor, if both predictions are accurate.
 std::string predicted_fragment(const Explanation& e) {
   if (!e.predicted || !e.are_both_predicted_well()) return "";
   if (!is_opposite(e, *e.predicted))
@@ -199,7 +198,7 @@ std::string predicted_fragment(const Explanation& e) {
   return fmt::format(" predict gives the opposite, {}.", factor_fragment(e, *e.predicted));
 }
 
-// "Expected counter changes seen: …", only amounts, because effects follow from the time.
+// "Expected counter changes seen: …". Leaves out counters that follow from the time.
 std::string others_sentence(const Explanation& e) {
   std::vector<CounterChange> amounts;
   std::ranges::copy_if(e.others, std::back_inserter(amounts),
@@ -209,7 +208,7 @@ std::string others_sentence(const Explanation& e) {
              : fmt::format(" Expected counter changes seen: {}.", changes_fragment(amounts));
 }
 
-// Amounts that give the opposite factor account for nothing.
+// If the accounted factor has the opposite direction, the amounts account for nothing.
 std::string accounted_fragment(const Explanation& e) {
   return is_opposite(e, *e.accounted)
              ? fmt::format("the amounts by themselves give the opposite, {} instead of {}",

@@ -16,7 +16,7 @@ std::string launched_sentence(const Explanation& explanation);
 /// "The SMs ran at 1560 MHz in first, at 1980 MHz in fused."; "" if the clocks do not differ.
 std::string clocks_sentence(const Explanation& explanation);
 
-/// "At equal sectors, 36 % found in L2 instead of 49 %."; "" without a loss in L2.
+/// "At equal sectors, 36 % found in L2 instead of 49 %."; "" if L2 hits are not the reason.
 std::string l2_hits_sentence(const Explanation& explanation);
 
 }  // namespace gpuexp

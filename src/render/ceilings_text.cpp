@@ -103,7 +103,7 @@ CeilingsProvenance ceilings_in_force(const CeilingSource& ceiling_source,
       c.high = m.high;
       c.from = m.from;
     } else if (c.value == c.datasheet) {
-      c.value.reset();  // only the datasheet has a value
+      c.value.reset();  // the datasheet's value is a separate member
     }
     p.values.push_back(std::move(c));
   }

@@ -29,7 +29,7 @@ void add_numbers(Json& json, const std::string& name, const ExperimentResults& e
   if (is_known) json[name] = std::move(numbers);
 }
 
-// Adds both ends of the intervals of time and speedup, divided by the value.
+// Adds both ends of the intervals of time and speedup, each divided by the value.
 void add_intervals(Json& json, const ExperimentResults& e) {
   std::map<std::string, const ResultRecord*> baselines;
   for (const ResultRecord& row : e.rows) {
@@ -51,7 +51,7 @@ void add_intervals(Json& json, const ExperimentResults& e) {
   add_end("high", &ResultRecord::time_ci95_high_us, &Interval::high);
 }
 
-// The axis is named by the heading of its column in row_labels().
+// Names the axis by its heading in row_labels().
 Json json_of_plot(const ExperimentResults& e, const Plot& plot) {
   Json json = {{"kind", plot.kind}};
   if (plot.axes.empty()) return json;
@@ -85,8 +85,7 @@ void add_roofline(Json& json, const ExperimentResults& e) {
 
 Json chart_data(const ExperimentResults& e, const Family* family) {
   Json json = Json::object();
-  if (family && !family->plots.empty())
-    json["figure"] = json_of_plot(e, family->plots.front());
+  if (family && !family->plots.empty()) json["figure"] = json_of_plot(e, family->plots.front());
   json["baseline"] = printable(e.constant(&ResultRecord::baseline));
   std::vector<std::string> libraries;
   Json above = Json::array();

@@ -1,4 +1,4 @@
-// Numbers for the charts of an experiment that are not in its table.
+// Numbers for an experiment's charts that its table does not have.
 #pragma once
 
 #include "base/json.hpp"
@@ -7,7 +7,8 @@
 
 namespace gpuexp {
 
-/// A list has one element per row, null if the row has none, and is left out if all are null:
+/// Each list has one element per row, null if the row has no value, and is left out if all elements
+/// are null:
 ///   { "figure": {"kind", "axis", "label"}    the family's declared figure,
 ///     "baseline", "libraries": [variant, …],
 ///     "time_low", "time_high", "speedup_low", "speedup_high": [95 % interval over the value, …],

@@ -21,14 +21,13 @@ struct ComparedRun {
   const Provenance& provenance;
 };
 
-/// Runs, minimum effect and notes of a comparison.
 struct ComparisonContext {
   ComparedRun a;
   ComparedRun b;
   MinimumEffect effect;
   std::string effect_source;
   std::vector<std::string> notes;
-  std::vector<std::string> fail_on;  ///< outcomes that fail the comparison
+  std::vector<std::string> fail_on;  ///< outcomes that make the comparison fail
 };
 
 std::string to_json(const RunComparison& comparison, const ComparisonContext& context);

@@ -34,7 +34,8 @@ JunitResult result_of(Outcome outcome, const std::vector<std::string>& fail_on) 
   return JunitResult::skipped;
 }
 
-// Escapes text and attributes. XML 1.0 cannot contain control characters, U+FFFE or U+FFFF.
+// Escapes text and attributes. Replaces control characters, U+FFFE and U+FFFF, which XML 1.0
+// forbids.
 std::string xml(std::string_view text) {
   const std::string line = printable(text);
   std::string escaped;
@@ -60,7 +61,7 @@ std::optional<double> seconds_of(const ComparedRow& row) {
   return row.b->median / kMicrosecondsPerSecond;
 }
 
-// Decimals down to a nanosecond: readers sum times, and some do not parse exponents.
+// Decimal digits down to nanoseconds, without exponent, which some readers do not parse.
 std::string seconds_text(double seconds) {
   return fmt::format("{:.9f}", seconds);
 }
@@ -74,7 +75,7 @@ std::string message_of(const ComparedRow& row) {
   return row.reason.empty() ? numbers : row.reason + "; " + numbers;
 }
 
-// The key without experiment and family, which are in the class name.
+// The key without experiment and family, which the class name contains.
 std::string name_in_suite(const ResultRecord& record) {
   const std::string prefix = fmt::format("{}/{}/", record.experiment, record.family);
   return record.key.starts_with(prefix) ? record.key.substr(prefix.size()) : record.key;

@@ -13,7 +13,7 @@
 
 namespace gpuexp {
 
-/// One test case per row, with the time in B. Slower and broken rows and rows with an outcome in
+/// One test case per row, with the time in B. Rows that are slower or broken or have an outcome in
 /// `context.fail_on` are failures; rows without a verdict are skipped.
 std::string to_junit(const RunComparison& comparison, const ComparisonContext& context);
 

@@ -24,7 +24,7 @@ constexpr std::array<Outcome, kOutcomeCount> kOrder{
 
 struct CompareRank {
   std::size_t outcome;
-  double distance;  ///< larger distances are first
+  double distance;  ///< rows with a larger distance come first
   friend bool operator<(const CompareRank& a, const CompareRank& b) {
     return a.outcome != b.outcome ? a.outcome < b.outcome : a.distance > b.distance;
   }
@@ -39,7 +39,7 @@ bool is_news(const ComparedRow& row) {
   return row.outcome != Outcome::same && row.outcome != Outcome::untested;
 }
 
-// Whether the row shows its reason instead of numbers.
+// True if the row shows its reason instead of numbers.
 bool has_no_times(const ComparedRow& row) {
   return !row.a || !row.b;
 }

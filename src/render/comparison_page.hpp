@@ -1,4 +1,4 @@
-// A comparison of two runs as a page.
+// A comparison of two runs as a Page.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ struct ComparisonPageOptions {
   bool all = false;  ///< also show rows that are the same or untested
 };
 
-/// `head` has paragraphs on the runs and the minimum effect. In each experiment, broken and missing
-/// rows come first, then slower rows, the largest ratio first.
+/// `head` has paragraphs on the runs and the minimum effect. Each experiment lists broken and
+/// missing rows first, then slower rows by decreasing ratio.
 Page page_of(const RunComparison& comparison, std::vector<std::string> head,
              const ComparisonPageOptions& options);
 
-/// Three decimals, or four digits far from 1: "1.012"; an interval: "1.010–1.014".
+/// Three decimals, or four significant digits if far from 1: "1.012". An interval: "1.010–1.014".
 std::string ratio_text(double ratio);
 std::string interval_text(const Interval& ratio);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kCounterDigits = 3;
 
-// The counter, or for an id of a later version a counter named by its id.
+// The counter, or a counter named by its id if a later version added it.
 Counter counter_named(std::string_view id) {
   const Counter* known = find_counter(id);
   return known ? *known : Counter{id, "", "", "", id, ""};
@@ -40,7 +40,7 @@ std::string counter_fragment(std::string_view counter, double value) {
 
 std::string change_fragment(const CounterChange& change) {
   Counter counter = counter_named(change.counter);
-  // "33.6 M cycles of", not "33.6 Mcycles cycles of"
+  // Avoids "33.6 Mcycles cycles of".
   if (!counter.unit.empty() && counter.fragment.starts_with(counter.unit)) counter.unit = "";
   return fmt::format("{} {} instead of {}", value_or_none(counter, change.to, "no"),
                      counter.fragment, value_or_none(counter, change.from, "none"));

@@ -10,10 +10,9 @@
 
 namespace gpuexp {
 
-/// Increases by the same rules as kReportSchemaVersion.
+/// Increases according to the rules of kReportSchemaVersion.
 inline constexpr int kExplanationSchemaVersion = 2;
 
-/// The explanations of one experiment.
 using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation>>;
 
 /// { "schema_version", "results": the file, "device", "explanations": [ { "experiment", "family",
@@ -29,7 +28,6 @@ using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation
 std::string to_json(const std::string& file, const std::optional<std::string>& device,
                     const std::vector<ExplainedExperiment>& experiments);
 
-/// The predicted comparisons of one simulated experiment.
 using PredictedExperiment = std::pair<ExperimentResults, std::vector<PredictedDifference>>;
 
 /// { "schema_version", "results", "device", "executed_on": "simulated", "predicted_comparisons":

@@ -1,5 +1,5 @@
-// Published figures as tables: published number, expected number on this device, measured number
-// and verdict.
+// Published figures as tables: published number, number expected on this device, measured number,
+// verdict.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace gpuexp {
 
-/// One view per figure, with the reasons for the verdicts as explanations.
+/// One view per figure; its explanations are the reasons for the verdicts.
 std::vector<ExperimentView> figure_views(const std::vector<PublishedFigure>& figures,
                                          const std::vector<ResultRecord>& rows);
 
-/// One view per figure without measured numbers, for predictions.
+/// One view per figure, without measured numbers.
 std::vector<ExperimentView> predicted_figure_views(const std::vector<PublishedFigure>& figures);
 
-/// "published figures: 12 numbers reproduced, 1 not reproduced"; "" without any.
+/// "published figures: 12 numbers reproduced, 1 not reproduced"; "" if there are no figures.
 std::string figures_summary(const std::vector<PublishedFigure>& figures,
                             const std::vector<ResultRecord>& rows);
 

@@ -53,7 +53,7 @@ ExperimentView gpus_view(const FleetComparison& fleet) {
   return view;
 }
 
-/// Slower and faster cells of GPUs that stand out, the largest difference first, at most `most` per
+/// Slower and faster cells of GPUs that stand out, by decreasing difference; at most `most` per
 /// GPU.
 std::vector<const FleetCell*> worst_cells(const FleetComparison& fleet, std::size_t most) {
   std::vector<const FleetCell*> worst;

@@ -1,4 +1,4 @@
-// A comparison across the GPUs of a fleet as a page and as JSON.
+// A comparison of a fleet's GPUs as a Page and as JSON.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct FleetContext {
   std::vector<std::string> notes;
 };
 
-/// The GPUs, the slowest first, then the slower and faster cells of GPUs that stand out, the
-/// largest difference first: three per GPU, or all.
+/// The GPUs, slowest first, then the slower and faster cells of GPUs that stand out, by decreasing
+/// difference. Shows three cells per GPU, or all if `all`.
 Page page_of(const FleetComparison& fleet, std::vector<std::string> head, bool all);
 
 /// One text for each GPU that stands out: "GPU-… on node2 is slower: 1.060 of the fleet's median

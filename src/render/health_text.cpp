@@ -15,7 +15,7 @@ namespace {
 constexpr int kBandDigits = 5;
 constexpr int kMeasuredDigits = 4;
 
-/// Figures of the GPU and of its links; topics of links name the other GPU.
+/// Figures of the GPU and of its links; a link's topics name the other GPU.
 std::vector<FigureFinding> all_figures(const HealthReport& report) {
   std::vector<FigureFinding> all = report.figures;
   for (const LinkHealth& link : report.links) {
@@ -116,7 +116,7 @@ std::string why_text(const HealthReport& report, FindingVerdict verdict, std::si
   return text.empty() ? "" : fmt::format("\n{}:\n{}", name_of(verdict), text);
 }
 
-// Topics of figures that have a band but were not measured.
+// Topics of figures with a band that were not measured.
 std::vector<std::string> waiting(const HealthReport& report) {
   std::vector<std::string> ids;
   for (const FigureFinding& f : all_figures(report)) {

@@ -9,11 +9,11 @@
 
 namespace gpuexp {
 
-/// Results of one check.
+/// Results of one `info --check`.
 struct HealthReport {
   std::string device;      ///< name from the driver
   std::string uuid;        ///< "GPU-…"
-  std::string spec_id;     ///< id in configs/devices; empty if there is none
+  std::string spec_id;     ///< id in configs/devices; empty if the device is not listed
   std::string source;      ///< source of the figures: "measured in 31.2 s"
   std::string utc;         ///< time of the measurement
   std::string git_commit;  ///< commit of the gpuexp that measured the figures
@@ -31,15 +31,15 @@ enum class HealthVerdict {
 };
 HealthVerdict verdict_of(const HealthReport& report);
 
-/// Findings on state and figures of the GPU and of its links, whose topics name the other GPU.
+/// Findings on state and figures of the GPU and of its links; a link's topics name the other GPU.
 std::vector<Finding> all_findings(const HealthReport& report);
 
-/// The finding's cure with this GPU's UUID for nvidia-smi, so that commands can be copied. MIG
-/// instances keep the placeholder, because commands need the UUID of the whole GPU.
+/// The finding's cure with this GPU's UUID, so that the command can be copied. For a MIG instance,
+/// the placeholder remains, because nvidia-smi needs the UUID of the whole GPU.
 std::string cure_of(const HealthReport& report, const Finding& finding);
 
 /// Tables of state and figures, failed checks with cost and cure, and the verdict in the last line.
-/// UTF-8; paragraphs are wrapped at `width` columns, or not at all for 0.
+/// UTF-8; paragraphs are wrapped at `width` columns, or not wrapped if `width` is 0.
 std::string health_text(const HealthReport& report, std::size_t width);
 
 }  // namespace gpuexp

@@ -1,4 +1,4 @@
-// Results as Markdown, with the tables of the terminal.
+// Results as Markdown, with the same tables as in a terminal.
 #pragma once
 
 #include <string>
@@ -7,15 +7,14 @@
 
 namespace gpuexp {
 
-/// One heading and one table (GitHub Flavored Markdown) per experiment. Names are escaped.
+/// One heading and one table (GitHub Flavored Markdown) per experiment. Escapes markup in names.
 std::string render_markdown(const Page& page);
 
-// Parts of a page, for pages with other text.
+// Parts of a page, for documents with other text.
 
-/// The text with markup escaped.
 std::string escape_markdown(const std::string& text);
 
-/// The table of the view, followed by its footnotes as a list.
+/// The view's table, followed by its footnotes as a list.
 std::string markdown_table(const ExperimentView& view);
 
 /// A list with escaped items.

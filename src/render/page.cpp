@@ -22,7 +22,6 @@ namespace gpuexp {
 
 namespace {
 
-// Builds the view of an experiment.
 class ViewBuilder : public ViewColumns {
  public:
   ViewBuilder(const ExperimentResults& experiment, TimeUnits units)
@@ -77,7 +76,7 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.limit_by : std::string(); });
   }
 
-  // Predicted times, if none was measured.
+  // Predicted times, for experiments without measured times.
   void add_predictions() {
     add_predicted_times(units_);
     std::map<std::string, double> baselines_us;
@@ -97,7 +96,7 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
   }
 
-  // Predicted times and errors, in addition to measured times.
+  // Predicted times and prediction errors, beside measured times.
   void add_prediction_errors() {
     if (numbers_of(column_of(&ResultRecord::prediction_error)).empty()) return;
     add_predicted_times(TimeUnits::heading);
@@ -109,7 +108,7 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
   }
 
-  // Counters in the expected changes of the variants.
+  // Counters for which the variants declare expected changes.
   void add_counters() {
     std::vector<std::string> names;
     for (const ResultRecord& row : experiment().rows) {
@@ -124,7 +123,7 @@ class ViewBuilder : public ViewColumns {
     }
   }
 
-  // The bar shows the speedup, or the rate if there is no baseline.
+  // Adds a bar of the speedup, or of the rate if there is no baseline.
   void add_speedup() {
     const ColumnHandle speedup = column_of(&ResultRecord::speedup);
     const auto speedups = numbers_of(speedup);
@@ -133,7 +132,7 @@ class ViewBuilder : public ViewColumns {
     if (std::ranges::any_of(speedups, [](double s) { return s != 1; })) add_bar(speedup);
   }
 
-  // Only explanations with counters add to the headline.
+  // Leaves out explanations without counters, which add nothing to the headline.
   void add_explanations(const DeviceRates& rates) {
     for (const Explanation& explanation : explanations_of(experiment(), {rates, false})) {
       if (explanation.counted)

@@ -11,15 +11,15 @@
 
 namespace gpuexp {
 
-/// One view per experiment. With units in headings (for sortable tables), predicted times follow
+/// One view per experiment. If units are in headings (for sortable tables), predicted times follow
 /// measured times.
 std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates = {},
                                      TimeUnits units = TimeUnits::cells);
 
-/// The view without its table, as a heading for explanations.
+/// The view without its table: the heading over explanations.
 ExperimentView heading_of(const ExperimentResults& experiment);
 
-/// Known facts: "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …
+/// The known facts: "gpuexp 0.1.0", "NVIDIA H200", "driver 580.65.06", …
 std::vector<std::string> provenance_facts(const Provenance& provenance);
 
 Page page_of(const Report& report);

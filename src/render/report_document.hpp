@@ -14,18 +14,18 @@
 
 namespace gpuexp {
 
-/// Contents of the page. Report and registry must outlive it.
+/// Contents of the page. Report and registry must outlive this object.
 struct ReportDocument {
   const Report& report;
   const Registry& registry;
   DeviceRates rates;
-  /// Sources of known variants, by family and variant.
+  /// Sources of the variants that the program knows, by family and variant.
   std::map<std::pair<std::string, std::string>, VariantSource> sources = {};
-  /// Version of the sources, if the results are from another version; else "".
+  /// Version of the sources if the results are from another version, else "".
   std::string sources_note = {};
 };
 
-/// Passes the page to `write`, part by part.
+/// Passes the page to `write` in pieces.
 void write_html(const ReportDocument& document, const WritePart& write);
 
 }  // namespace gpuexp

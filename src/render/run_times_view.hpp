@@ -1,4 +1,4 @@
-// Time of a run by experiment, as a table.
+// A run's time by experiment, as a table.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// Seconds of the experiments with the longest times, of all others together, and of the run. Empty
-/// if the report has no times, and for simulated runs, whose pages have no measured times.
+/// Seconds of the experiments with the longest times, of all other experiments together, and of the
+/// run. Empty if the report has no times or is simulated.
 std::optional<ExperimentView> run_times_view(const Report& report);
 
 }  // namespace gpuexp

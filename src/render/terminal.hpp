@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// The whole page, ending in a newline. Only metrics that do not fit are left out; the page names
-/// them.
+/// The whole page, ending in a newline. If a table is too wide, leaves out metrics, which the page
+/// names.
 std::string render_terminal(const Page& page, const TerminalOptions& options);
 
 }  // namespace gpuexp

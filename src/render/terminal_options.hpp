@@ -16,12 +16,12 @@ struct TerminalOptions {
 
   std::string text(const std::string& utf8) const;
   std::string styled(const std::string& text, Style style) const;
-  /// Columns after an indent; a very large number if there is no limit.
+  /// Number of columns after an indent; 1,000,000 if the width is unlimited.
   std::size_t room(std::size_t indent) const;
 };
 
 /// Options for the stream: the terminal's width, colour unless NO_COLOR is set, and Unicode if the
-/// locale's character set is UTF-8. Files and pipes have no width limit and no colour.
+/// locale's character set is UTF-8. For files and pipes, unlimited width and no colour.
 TerminalOptions terminal_options(std::FILE* stream);
 
 }  // namespace gpuexp

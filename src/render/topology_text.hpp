@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// One line per GPU with its links to the others, its NUMA node and its PCIe link; then the kind of
-/// NVLinks, the pairs without peer access, and the abbreviations.
+/// One line per GPU with its links to the other GPUs, its NUMA node and its PCIe link; then the
+/// kinds of NVLinks, the pairs without peer access, and the abbreviations.
 std::string topology_text(const Topology& topology);
 
 }  // namespace gpuexp

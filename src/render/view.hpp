@@ -1,4 +1,4 @@
-// Views of results, before layout for a terminal, Markdown or HTML.
+// Results before they are laid out for a terminal, Markdown or HTML.
 #pragma once
 
 #include <cstddef>
@@ -22,30 +22,30 @@ struct ViewRow {
   std::string key = {};            ///< key of the result; "" if the row shows none
 };
 
-/// One experiment as a table: the facts have values that all rows share, the columns the others.
+/// One experiment as a table. Values that all rows share are facts; other values are in columns.
 struct ExperimentView {
   std::string title;               ///< "ladder: matmul"
   std::vector<std::string> facts;  ///< "k = 4096", "cold", "speedup over naive"
   std::vector<ViewColumn> columns;
   std::vector<ViewRow> rows;
-  std::size_t first_number = 0;  ///< the column at which a note replaces the numbers
-  /// Column of notes in a table that cannot span columns; if empty, an additional column.
+  std::size_t first_number = 0;  ///< index of the first column that a row's note replaces
+  /// Column for notes, if the table format cannot span columns; if empty, notes get a column of
+  /// their own.
   std::optional<std::size_t> note_column;
-  /// First of the columns that may be left out if the table is too wide: the error and the
-  /// experiment's metrics. Other views have none.
+  /// First of the columns (error, metrics) that may be left out if the table is too wide.
   std::size_t first_metric = std::numeric_limits<std::size_t>::max();
-  std::size_t bar_after = 0;  ///< the bar follows this column: the speedup or the rate
+  std::size_t bar_after = 0;  ///< index of the column that the bar follows: the speedup or the rate
   double full_bar = 0;        ///< value of a full bar; 0 if there is no bar
   std::vector<std::string> footnotes;
-  std::string headline;  ///< one-line result; "" if the numbers allow none
-  /// One paragraph per variant on the difference from its compare_to; empty without counters.
+  std::string headline;  ///< one-line result; "" if there is none
+  /// For each variant, one paragraph on the difference from its compare_to; empty without counters.
   std::vector<std::string> explanations;
 };
 
 /// A page of results.
 struct Page {
-  std::vector<std::string> head;            ///< paragraphs before the experiments, on provenance
-  std::vector<ExperimentView> experiments;  ///< then published figures, and the run's time
+  std::vector<std::string> head;            ///< paragraphs before the experiments
+  std::vector<ExperimentView> experiments;  ///< then published figures, then the run's time
   std::string summary;                      ///< the last line
 };
 

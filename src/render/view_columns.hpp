@@ -1,4 +1,4 @@
-// Builder of tables by columns, for views of experiments and tables of lessons.
+// Builds tables column by column, for views of experiments and tables of lessons.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,9 @@
 
 namespace gpuexp {
 
-/// Position of the unit in a column of times.
 enum class TimeUnits { cells, heading };
 
-/// Builds a view with one row for each row of the experiment, which must outlive this object.
+/// Builds a view with one row per row of the experiment, which must outlive this object.
 class ViewColumns {
  public:
   using Cell = std::function<std::string(const ResultRecord&)>;
@@ -25,16 +24,16 @@ class ViewColumns {
   }
 
   void add(const std::string& heading, bool is_number, const Cell& cell);
-  /// The column's numbers in passed rows; adds no column if there are none.
+  /// The column's numbers in passed rows. Adds no column if there are none.
   void add_numbers(const ColumnHandle& column, const std::string& heading);
-  /// The median and, if any row has an interval, half its width in percent.
+  /// The median time and, if any row has an interval, half the interval's width in percent.
   void add_times(TimeUnits units = TimeUnits::cells);
   void add_predicted_times(TimeUnits units);
   /// The rate in the unit of the limiting resource: bytes for DRAM, operations for a pipe.
   void add_rates();
-  /// Flags as letters with footnotes; adds no column if no row has a flag.
+  /// Flags as letters that footnotes explain. Adds no column if no row has a flag.
   void add_flags();
-  /// The error relative to fp64, if it differs by orders of magnitude between rows.
+  /// The error relative to the fp64 reference, if rows differ by orders of magnitude.
   void add_error();
   /// Status and reason of rows that did not pass.
   void add_notes();
@@ -46,7 +45,7 @@ class ViewColumns {
   ExperimentView& view() { return view_; }
 
   std::vector<double> numbers_of(const ColumnHandle& column) const;
-  /// Adds a bar of this column's values after the last column.
+  /// Adds a bar with this column's values after the last column.
   void add_bar(const ColumnHandle& column);
 
  private:

@@ -1,5 +1,5 @@
-// The HTML page of a report or a comparison: an embedded template (src/render/viewer) and data as
-// JSON, which the template's script draws. A page needs no network.
+// The HTML page of a report or a comparison: an embedded template (src/render/viewer) and JSON
+// data, which the template's script draws. A page needs no network.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace gpuexp {
 
-// Embedded files (scripts/cmake/viewer.cmake): page.html, style.css, and one script with Chart.js
-// (if available) and the template's scripts.
+// Embedded files (scripts/cmake/viewer.cmake). The script consists of Chart.js (if available) and
+// the template's scripts.
 extern const std::string_view kViewerPage;
 extern const std::string_view kViewerStyle;
 extern const std::string_view kViewerScript;
@@ -25,12 +25,11 @@ extern const std::string_view kViewerScript;
 ///     "footnotes": […], "headline", "explanations": […] }
 Json json_of(const ExperimentView& view);
 
-/// Writes a page. `write_data` receives a function that accepts the parts of one JSON text, which
-/// is escaped for its element. The page's content security policy allows only the style and the
-/// script with their hashes.
+/// Writes a page. `write_data` receives a function to which it passes the pieces of one JSON text;
+/// this function escapes the text for its HTML element. The page's content security policy allows
+/// only this style and this script, by their hashes.
 void write_viewer(const WritePart& write, const std::function<void(const WritePart&)>& write_data);
 
-/// The page of a comparison: { "brand", "title", "head": […], "summary", "experiments": […] }.
 std::string render_html(const Page& page, const std::string& title);
 
 }  // namespace gpuexp

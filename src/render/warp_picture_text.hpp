@@ -1,4 +1,4 @@
-// A warp's accesses at one source line as a text drawing: which lane accesses which word.
+// A text drawing of a warp's accesses at one source line: which lane accesses which word.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace gpuexp {
 
-/// For global memory, one row per accessed 128-byte line, with its four sectors, their requested
-/// words and lanes. For shared memory, one row per 128 bytes, with the 32 banks and the lane in
+/// Global memory: one row per accessed 128-byte line, with its four sectors, and the requested
+/// words and lanes of each. Shared memory: one row per 128 bytes, with the 32 banks and the lane in
 /// each.
 std::string warp_picture_text(const WarpPicture& picture, const SourceFiles& sources,
                               const TerminalOptions& options);

@@ -1,8 +1,8 @@
 // The log of a run: one JSON line per event, appended when the event happens. A killed run loses at
 // most the line being written.
 //
-// First line: {"gpuexp_log": 2, "report": <a results.json without rows>, "cells": N, "origin":
-// {…}}. Then, by their first member:
+// First line: {"gpuexp_log": 2, "report": <results.json without rows>, "cells": N, "origin": {…}}.
+// The other lines, by their first member:
 //   {"floor": "cold", "samples_us": […]}     times of an empty kernel
 //   {"cell": I, "fields": […]}               a cell's row before it ran; its group has started
 //   [I, ROUND, TIME] or [I, ROUND, TIME, MHZ]  a sample of cell I, in microseconds, and its clock
@@ -13,10 +13,9 @@
 //   {"kernels": I, "rows": [[…], …]}         hardware counters of each kernel of cell I's launch
 //   {"rank": {…}}                            a rank, as in the provenance's "ranks"; a later one
 //                                            replaces it
-//   {"group": I, "experiment": …, "began_s": F, …}  time of the group whose first cell is I, as in
-//   a
+//   {"group": I, "experiment": …, …}        time of the group whose first cell is I, as in a
 //                                            report's "group_times"; a later one replaces it
-//   {"times_s": {NAME: F, …}}                time of the run, by part; one line per resumption
+//   {"times_s": {NAME: F, …}}                time of the run, by phase; one line per resumption
 //   {"event": TEXT, "utc": TIME}             resumed, recovered, interrupted, complete
 // Fields are in the order of the report's columns.
 #pragma once
