@@ -70,7 +70,7 @@ ExitCode run(int argc, char** argv) {
 
   std::size_t count = 0;
   const gpuexp::KernelResource* table = gpuexp::kernel_resource_table(count);
-  // Results contain the command line and may be published without the path of the program.
+  // Results contain the command line and may be published, so the program's path is left out.
   std::vector<std::string> command(argv, argv + argc);
   if (!command.empty()) command.front() = "gpuexp";
   Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
@@ -89,7 +89,7 @@ ExitCode run(int argc, char** argv) {
   return context.action();
 }
 
-// Flushes standard output, which can still fail because of a full disk or a closed pipe.
+// Flushes standard output; a full disk or a closed pipe is detected here.
 ExitCode flushed(ExitCode code) {
   std::cout.flush();
   if (std::cout && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
@@ -97,8 +97,8 @@ ExitCode flushed(ExitCode code) {
   return ExitCode::internal;
 }
 
-// The simulator allocates registers for thousands of blocks. If free() returned them to the system,
-// each block would fault its pages in again.
+// The simulator allocates registers for thousands of blocks. Without this, free() returns them to
+// the system, and each block faults its pages in again.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kBytes = 1 << 30;

@@ -42,7 +42,7 @@ struct AnnotateArguments {
   bool json = false;
 };
 
-// One problem of one variant: its `shown_at` values, overridden by --set.
+// One problem of one variant: the variant's `shown_at` values, changed by --set.
 Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
   std::vector<std::string> sets;
   for (const auto& [name, value] : named.variant.shown_at) {
@@ -60,8 +60,8 @@ std::string name_of_cell(const NamedVariant& named) {
   return fmt::format("{}/{}", named.family.id, named.variant.id);
 }
 
-/// Halves all extents together until every block of the variant can be executed, and returns them
-/// as --set options. Returns "" if no smaller problem fits; `refusal` is then the last reason.
+/// Halves all extents together until all blocks of the variant can be executed, and returns the
+/// extents as --set options. If no size fits, returns "" and sets `refusal` to the last reason.
 std::string fitting_sets(const NamedVariant& named, Values values, const DeviceSpec& device,
                          SimulationLimits& limits, std::string& refusal) {
   constexpr int kMaxHalvings = 24;

@@ -90,7 +90,7 @@ std::optional<DeviceSpecFile> spec_of_name(const std::string& name) {
 
 fs::path find_config(const std::string& given) {
   if (given == "-") return kStandardInput;
-  // A folder of that name, such as one with results, does not hide the config.
+  // A folder with the config's name, such as a results folder, does not hide the config.
   std::error_code unknown;
   if (!is_missing(given) && !fs::is_directory(given, unknown)) return given;
   const std::string file = fs::path(given).extension() == ".json" ? given : given + ".json";
@@ -137,7 +137,7 @@ void ConfigOptions::add_to(Command& command) {
                   "comma in double quotes")
       ->type_name("KEY=VALUE[,VALUE...]")
       ->allow_extra_args(false);
-  // Parsed here, because CLI11 would wrap -1 and numbers above 64 bits to a different seed.
+  // CLI11 would wrap -1 and numbers above 64 bits to another seed.
   command
       .add_option_function<std::string>(
           "--seed", [this](const std::string& text) { overrides.seed = seed_of(text); },

@@ -1,4 +1,4 @@
-// The ceilings that predictions use (model/ceiling_source.hpp), and files of measured ceilings.
+// Lookup of the ceilings that predictions use (model/ceiling_source.hpp), and of ceilings files.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 
 namespace gpuexp::cli {
 
-/// Ceilings of a listed GPU that is not present. Throws ConfigError if a file cannot be read.
+/// Ceilings of a GPU that is not in this machine. Throws ConfigError if a file cannot be read.
 CeilingSource ceiling_source_of(const DeviceSpec& device, const std::string& spec_id);
 
 /// Ceilings of a GPU in this machine. Throws ConfigError if a file cannot be read.
 CeilingSource ceiling_source_of(const DeviceInfo& device);
 
-/// The device, driver and compiler for which ceilings measured now are valid.
+/// Device, driver and compiler for which ceilings that are measured now are valid.
 MeasuringConditions conditions_of(const DeviceInfo& device);
 
 /// <data>/ceilings/<uuid>.json, where <data> is $GPUEXP_DATA_DIR, else $XDG_DATA_HOME/gpuexp, else
@@ -27,9 +27,9 @@ std::optional<std::filesystem::path> ceilings_path(const std::string& uuid);
 std::optional<std::filesystem::path> link_ceilings_path(const std::string& uuid,
                                                         const std::string& other);
 
-/// The folder in variable `own`; else gpuexp/ in the folder in `shared`, a variable of the XDG Base
-/// Directory Specification, which requires that relative paths are ignored; else
-/// $HOME/<in_home>/gpuexp. Empty if the environment sets none of these variables.
+/// The folder in the variable `own`. If it is not set: gpuexp/ in the folder in `shared`, a
+/// variable of the XDG Base Directory Specification, which requires that relative paths are
+/// ignored; else $HOME/<in_home>/gpuexp. Empty if the environment sets none of these variables.
 std::optional<std::filesystem::path> user_folder(const char* own, const char* shared,
                                                  const char* in_home);
 

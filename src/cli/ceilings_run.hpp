@@ -1,4 +1,4 @@
-// Measures ceilings of a device and its links, for `info --measure` and `info --check`.
+// Measurement of a device's ceilings and links, for `info --measure` and `info --check`.
 #pragma once
 
 #include <filesystem>
@@ -28,35 +28,36 @@ struct CeilingsRun {
 CeilingsRun run_ceilings(const Context& context, OpenDevice& device,
                          const std::string& config = "ceilings");
 
-/// Opens the device with this ordinal, or it and `peer`. If no GPU can be used, prints the reason
-/// and returns empty. Throws ConfigError.
+/// Opens the device with this ordinal and, if given, `peer`. If no GPU can be used, prints the
+/// reason and returns empty. Throws ConfigError.
 std::optional<OpenDevice> open_to_measure(int device, std::optional<int> peer = std::nullopt);
 
-/// Path of the ceilings file to write: `out` or, if empty, the file that ceiling_source_of reads.
-/// Throws ConfigError if no folder is known, ReportError if the file cannot be written.
+/// Path of the ceilings file to write: `out`, or if `out` is empty, the file that
+/// ceiling_source_of() reads. Throws ConfigError if no folder is known, ReportError if the file
+/// cannot be written.
 std::filesystem::path ceilings_output(const std::string& out, const DeviceInfo& device);
 
-/// Writes the ceilings to `path` and prints the path on standard error. Throws ReportError.
+/// Writes the ceilings to `path`, and prints the path on standard error. Throws ReportError.
 void keep_ceilings(const CeilingsRun& run, const std::filesystem::path& path);
 
-/// Prints on standard error the missing rows, or that the run was interrupted.
+/// Prints on standard error which rows are missing, or that the run was interrupted.
 void report_missing(const CeilingsRun& run);
 
 Topology topology_here();
 
 struct LinkRun {
   DeviceInfo peer;
-  GpuLink link;     ///< from the device to the peer, as the driver reports it
+  GpuLink link;     ///< according to the driver
   std::string way;  ///< kind of connection, such as "NV18"
   CeilingsRun run;  ///< configs/links.json; empty if neither GPU can access the other's memory
 };
 
-/// Measures the links from `device` to every other GPU whose ordinal is at least `first_peer`,
+/// Measures the links from `device` to every other GPU with an ordinal of at least `first_peer`,
 /// until a signal arrives. Throws ConfigError.
 std::vector<LinkRun> measure_links(const Context& context, const DeviceInfo& device,
                                    int first_peer = 0);
 
-/// Writes the link ceilings to the files that ceiling_source_of reads. Throws ReportError.
+/// Writes the link ceilings to the files that ceiling_source_of() reads. Throws ReportError.
 void keep_links(const std::vector<LinkRun>& links, const std::string& uuid);
 
 }  // namespace gpuexp::cli

@@ -21,15 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The device file of a GPU in configs/devices; default-constructed if the GPU is not listed. A MIG
-/// instance ("NVIDIA A100-SXM4-40GB MIG 1g.5gb") uses the file of the whole GPU.
+/// The GPU's file in configs/devices; default-constructed if the GPU is not listed. A MIG instance
+/// ("NVIDIA A100-SXM4-40GB MIG 1g.5gb") uses the file of its GPU.
 DeviceSpecFile listed_spec(const std::string& name) {
   const auto specs = device_specs();
   const DeviceSpecFile* found = match_device_name(specs, name.substr(0, name.find(" MIG ")));
   return found ? *found : DeviceSpecFile{};
 }
 
-/// Expected bands of the device's own ceilings or, with `of_links`, of its links.
+/// Expected bands of the device's ceilings or, if `of_links`, of its links.
 ExpectedBands bands_of(const DeviceSpecFile& listed, bool of_links) {
   ExpectedBands bands = listed.expected;
   std::erase_if(bands, [&](const auto& band) {
@@ -62,7 +62,7 @@ HealthReport judge_file(const std::string& path) {
   return report;
 }
 
-// A finding of its own, because a GPU that computes wrong results has failed at any speed.
+// Wrong results are a separate finding, because they are a fault at any speed.
 Finding failed_rows(const CeilingsRun& run) {
   return {FindingVerdict::off,
           "results",
@@ -79,7 +79,7 @@ HealthReport judge_run(const CeilingsRun& run, const DeviceInfo& device,
   report.source = fmt::format("measured in {:.1f} s", run.duration_s);
   report.before = before;
   report.after = run.state;
-  // The state read afterwards would also list this process, which now has a context on the GPU.
+  // The later state also lists this process, which now has a context on the GPU.
   report.after->processes = before.processes;
   report.after->process_bytes = before.process_bytes;
   report.state = state_findings(*report.after, device.spec);
@@ -112,7 +112,7 @@ bool is_healthy(const HealthReport& report) {
   return verdict_of(report) == HealthVerdict::healthy;
 }
 
-/// Prints each report when it is added; end() prints JSON of several GPUs as one array.
+/// Prints each report when it is added. end() prints the JSON of several GPUs as one array.
 class Checks {
  public:
   Checks(bool json, bool several) : json_(json), several_(several) {}
@@ -161,7 +161,6 @@ class Checks {
   std::vector<HealthReport> reports_;
 };
 
-// Returns the exit code of the measurement.
 ExitCode check_device(const Context& context, const CheckOptions& options, int index,
                       Checks& checks) {
   const auto uuid = device_uuid(index);
@@ -174,8 +173,8 @@ ExitCode check_device(const Context& context, const CheckOptions& options, int i
   report_missing(run);
   if (run.code == ExitCode::interrupted) return run.code;
   HealthReport report = judge_run(run, device->info, before);
-  device->executor.reset();  // ends the process that owns the GPU, which each pair needs
-  // If all devices are checked, each pair is measured once.
+  device->executor.reset();  // frees the GPU, which measure_links() opens again
+  // If all devices are checked, each pair of devices is measured once.
   const auto links =
       measure_links(context, device->info, options.device ? 0 : device->info.index + 1);
   if (interrupted()) return ExitCode::interrupted;

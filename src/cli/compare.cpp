@@ -36,7 +36,7 @@ std::set<std::string> gpu_names(const std::vector<Report>& reports) {
   return names;
 }
 
-// All differences between the runs except the compared GPUs.
+// Differences between the runs, except the GPUs that are compared.
 std::vector<std::string> notes_of(const std::vector<std::string>& files,
                                   const std::vector<Report>& reports,
                                   const std::set<std::string>& names) {
@@ -92,8 +92,8 @@ ExitCode gate(const FleetComparison& fleet, const std::vector<std::string>& fail
   return ExitCode::regressed;
 }
 
-// Returns ExitCode::regressed if --fail-on names an outcome that occurred. Throws ConfigError for
-// simulated results, for one GPU, if no cell is common to two GPUs, and for a gate that does not
+// Returns ExitCode::regressed if an outcome that --fail-on names occurred. Throws ConfigError for
+// simulated results, for a single GPU, if no cell was run on two GPUs, and for a gate that does not
 // apply to GPUs.
 ExitCode compare_across_gpus(const std::vector<std::string>& files,
                              const ComparisonOptions& options, const ComparisonOutput& output) {
@@ -173,7 +173,8 @@ ExitCode compare(CompareArguments options) {
                           {options.files.back(), runs.back()}, options.comparison, options.output);
 }
 
-// Runs under different conditions, or copies of one run, do not show the noise between runs.
+// Throws if the runs differ in their conditions or are copies: they then do not show the noise
+// between runs.
 void check_repeated(const std::vector<std::string>& files, const std::vector<Report>& runs) {
   for (std::size_t b = 1; b < runs.size(); ++b) {
     const auto notes = differences(runs.front().provenance, runs[b].provenance);

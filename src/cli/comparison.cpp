@@ -37,7 +37,7 @@ std::vector<std::string> gate_names() {
   return names;
 }
 
-// Path of the noise file in configs/noise for a GPU; empty if there is none.
+// The GPU's noise file in configs/noise; empty if there is none.
 std::optional<fs::path> noise_of_device(const std::string& name) {
   const auto spec = spec_of_name(name);
   if (!spec) return std::nullopt;
@@ -85,7 +85,7 @@ std::string shown(const RunComparison& comparison, const ComparisonContext& cont
   return page_text(page, fmt::format("{} and {}", context.a.file, context.b.file), output.format);
 }
 
-// Outcomes that --fail-on names and that occurred, with their counts; "" if the gate passes.
+// The outcomes that --fail-on names and that occurred, with counts; "" if none occurred.
 std::string failed_gates(const std::vector<std::string>& fail_on, const Tally& tally) {
   std::vector<std::string> failed;
   for (const Outcome gate : kGates) {

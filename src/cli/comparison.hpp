@@ -17,23 +17,23 @@ struct ComparisonOptions {
   std::string noise;                 ///< file with the minimum effect; "" if not given
   std::optional<double> min_effect_pct;
 
-  /// Adds --fail-on, --noise and --min-effect. If `only_with` is given, each requires it.
+  /// Adds --fail-on, --noise and --min-effect. If `only_with` is given, these options require it.
   void add_to(Command& command, Option* only_with = nullptr);
 };
 
 /// "0.98 % or 0.08 µs, whichever is larger".
 std::string effect_text(const MinimumEffect& effect);
 
-/// The minimum effect that a comparison uses, and its source.
+/// The minimum effect of a comparison, and its source.
 struct EffectInForce {
   MinimumEffect effect;
   std::string source;
-  std::string remark;  ///< why it may not apply to these runs; "" if it does
+  std::string remark;  ///< why the effect may not apply to these runs; "" if it does
 };
 
-/// The minimum effect of the options, else the one recorded for `device`, else 2 %. `device` is the
-/// name of the compared GPU, empty if there are several. Throws ConfigError if a noise file cannot
-/// be read.
+/// The minimum effect of the options, else the recorded one for `device`, else 2 %. `device` is the
+/// name of the compared GPU, empty for several GPUs. Throws ConfigError if a noise file cannot be
+/// read.
 EffectInForce effect_in_force(const ComparisonOptions& options,
                               const std::optional<std::string>& device);
 
@@ -47,24 +47,25 @@ struct ComparedReport {
 
 enum class ComparisonFormat { table, markdown, html, junit };
 
-/// The page rendered in a format other than junit.
+/// The page in any format except junit.
 std::string page_text(const Page& page, const std::string& title, ComparisonFormat format);
 
-/// Outputs of a comparison. "" writes nothing; "-" writes to standard output instead of the page.
+/// Outputs of a comparison. The file "" means no output; "-" means standard output, without the
+/// page.
 struct ComparisonOutput {
   bool page = true;
   ComparisonFormat format = ComparisonFormat::table;
-  bool all = false;  ///< show unchanged rows on the page, too
+  bool all = false;  ///< show unchanged rows on the page
   std::string csv;
   std::string json;
 };
 
-/// Throws ConfigError if the report, read from file `name`, is simulated and has no times.
+/// Throws ConfigError if the report, read from file `name`, is simulated: it then has no times.
 void check_measured(const std::string& name, const Report& report);
 
-/// Compares the runs and writes the outputs. Returns ExitCode::regressed if --fail-on names an
-/// outcome that occurred. `notes` precede the comparison's own notes. Throws ConfigError if no row
-/// is common to both, a noise file cannot be read, or a report is simulated.
+/// Compares the runs and writes the outputs. Returns ExitCode::regressed if an outcome that
+/// --fail-on names occurred. `notes` precede the comparison's notes. Throws ConfigError if the runs
+/// have no common row, a noise file cannot be read, or a report is simulated.
 ExitCode compare_and_show(const ComparedReport& a, const ComparedReport& b,
                           const ComparisonOptions& options, const ComparisonOutput& output,
                           std::vector<std::string> notes = {});

@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::size_t kIndent = 6;
 
-/// One kernel of a variant on one problem.
 struct KernelCode {
   std::string name;
   KernelResource resource;
@@ -36,7 +35,7 @@ struct KernelCode {
   int local_bytes() const { return resource.local_bytes + resource.stack_bytes; }
 };
 
-// Each kernel that the cell launches, once, without kernels of libraries.
+// The kernels that the cell launches, each once, without kernels of libraries.
 std::vector<KernelCode> kernels_of(const Plan& plan, const Group& group, const Cell& cell,
                                    const KernelResources& resources) {
   std::vector<KernelCode> kernels;
@@ -201,8 +200,8 @@ Json parameters_json(const Family& family, const Values& values) {
   return json;
 }
 
-// For each group of a plan, the kernels that its variants launch: registers, memory and number of
-// instructions of each class, followed by a legend of the classes.
+// For each group of a plan: registers, memory and number of instructions by class of the kernels
+// that its variants launch. A legend of the classes follows.
 std::string code_text(const Plan& plan, const KernelResources& resources) {
   CodeText text(plan, resources);
   for (const Group& group : plan.groups)
@@ -210,7 +209,7 @@ std::string code_text(const Plan& plan, const KernelResources& resources) {
   return text.text();
 }
 
-// code_text() as JSON, with every opcode and one entry per group; null if built without cuobjdump.
+// code_text() as JSON, with every opcode; null if the program was built without cuobjdump.
 Json code_json(const Plan& plan, const KernelResources& resources) {
   if (resources.empty()) return nullptr;
   Json groups = Json::array();
@@ -316,7 +315,7 @@ struct DescribeArguments {
   bool json = false;
 };
 
-// Variants that launch kernels of this binary.
+// Variants that launch kernels of this program.
 std::vector<const Variant*> own_variants(const Family& family) {
   std::vector<const Variant*> own;
   for (const Variant& variant : family.variants) {

@@ -31,7 +31,7 @@ struct ExplainArguments {
   bool json = false;
 };
 
-// Throws ConfigError if the name given with --family or --variant is not in the results.
+// Throws ConfigError if the results lack the name that --family or --variant gives.
 void check_is_known(const char* option, std::string ResultRecord::*member, const std::string& name,
                     const std::vector<ExperimentResults>& experiments) {
   if (name.empty()) return;
@@ -51,11 +51,11 @@ bool is_selected(const ResultRecord& row, const ExplainArguments& options) {
          (options.variant.empty() || row.variant == options.variant);
 }
 
-/// One experiment with the explanations, or the predicted differences, of its rows.
+/// An experiment with its explanations or predicted differences.
 template <class Result>
 using ResultsOf = std::pair<ExperimentResults, std::vector<Result>>;
 
-/// Experiments with the selected results of explain(experiment); those without any are left out.
+/// The selected results of explain(experiment), without experiments that have none.
 template <class Result, class Explain>
 std::vector<ResultsOf<Result>> selected(const RecordTable& table, const ExplainArguments& options,
                                         const Explain& explain) {

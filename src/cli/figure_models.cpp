@@ -53,7 +53,7 @@ std::vector<std::string> counters_of(const Claims& claims) {
   return {names.begin(), names.end()};
 }
 
-// Predictions, on one device, of the rows that the claims refer to.
+// Predictions, on one device, of the rows to which the claims refer.
 class ModelRows {
  public:
   ModelRows(const Config& config, const Claims& claims, const DeviceSpec& device,

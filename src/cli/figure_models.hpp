@@ -1,4 +1,5 @@
-// Predictions from machine code: options, stored results, and values for published figures.
+// Predictions from machine code: options, stored predictions, and model values for published
+// figures.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +12,8 @@
 
 namespace gpuexp::cli {
 
-/// Predicts the rows that the config's published figures refer to, on the device `here` and on the
-/// figures' devices, and sets the `model` of each claim. Throws ConfigError for an unlisted device.
+/// Predicts the rows to which the config's published figures refer, on the device `here` and on the
+/// figures' devices, and sets each claim's `model`. Throws ConfigError for an unlisted device.
 void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& ceilings,
                    const Context& context, unsigned threads);
 
@@ -20,10 +21,10 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
 /// ~/.cache/gpuexp. Empty if the environment sets none of these variables.
 std::filesystem::path predictions_folder();
 
-/// Cell times of the GPU model from its file in <cache>/cell_times, else from configs/cell_times.
+/// The GPU model's cell times, from <cache>/cell_times, else from configs/cell_times.
 CellTimes kept_cell_times(const DeviceSpec& device);
 
-/// Options with which predictions are stored for later runs, and a signal ends them.
+/// Options that store predictions for later runs, and stop predicting when a signal arrives.
 CodePredictorOptions code_predictor_options(unsigned threads);
 
 }  // namespace gpuexp::cli

@@ -51,7 +51,6 @@ ExitCode worst_of(ExitCode code, const std::vector<LinkRun>& links) {
   return code;
 }
 
-// Throws ConfigError, and ReportError if the file cannot be written.
 ExitCode measure(const Context& context, const MeasureOptions& options) {
   auto device = open_to_measure(options.device);
   if (!device) return ExitCode::no_device;
@@ -71,9 +70,9 @@ ExitCode measure(const Context& context, const MeasureOptions& options) {
     show(text_of(run, device->info));
   }
   keep_ceilings(run, path);
-  // A file given with --out only contains the device's own ceilings, so links are not measured.
+  // Links are not measured for --out, because its file contains only the device's own ceilings.
   if (!options.out.empty() || options.json) return run.code;
-  device->executor.reset();  // ends the process that owns the GPU, which each pair needs
+  device->executor.reset();  // frees the GPU, which measure_links() opens again
   const std::vector<LinkRun> links = measure_links(context, device->info);
   for (const LinkRun& link : links)
     show(text_of(link, device->info));
@@ -95,7 +94,6 @@ struct InfoArguments {
   std::vector<std::string> from;
 };
 
-/// A ceilings file that `gpuexp info --measure` has stored for a device.
 struct StoredCeilings {
   fs::path path;
   std::optional<std::string>
@@ -242,7 +240,6 @@ void print_text(const DeviceInfo& d) {
              age.empty() ? "" : fmt::format(" ({})", age), kept->path.string());
 }
 
-/// The ordinal given with --device; empty for "all".
 std::optional<int> device_of(const InfoArguments& options) {
   const std::string& text = options.device;
   if (text == "all") {

@@ -27,13 +27,13 @@ std::optional<JobPlace> place_in_job(const LaunchOptions& options, bool is_own) 
         "--ranks launcher: the environment names no launch of several processes; start gpuexp with "
         "mpirun or srun, or set GPUEXP_RANK and GPUEXP_RANKS");
   }
-  // On one host, processes of a launcher share a parent unless a script starts each of them.
+  // The processes of a launcher on one host share a parent, unless a script starts each of them.
   if (place && place->id.empty()) place->id = fmt::format("parent-{}", ::getppid());
   return place;
 }
 
-/// Folder in which ranks of one host find rank 0's invitation. Folders created at login are not
-/// used, because a launcher's processes may not have them.
+/// Folder in which a host's ranks find rank 0's invitation. Folders that exist only after a login
+/// are unsuitable, because a launcher's processes may lack them.
 std::filesystem::path job_folder() {
   const std::string named = environment("GPUEXP_JOB_DIR");
   if (!named.empty()) return named;

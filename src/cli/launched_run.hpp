@@ -1,4 +1,4 @@
-// A run on several processes of a launcher (mpirun, srun).
+// A run in several processes that a launcher (mpirun, srun) started.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ struct LaunchOptions {
   void add_to(Command& command);
 };
 
-/// Calls `run` with the other ranks as rank 0 of a job, or with null outside a job. Other ranks
-/// serve as agents until rank 0 ends. `is_own` marks a process with a shard of its own (--shard),
-/// which joins a job only with --ranks launcher. Throws ConfigError.
+/// In rank 0 of a job, calls `run` with the other ranks; outside a job, calls `run` with null.
+/// Other ranks serve as agents until rank 0 ends. `is_own` marks a process with its own shard
+/// (--shard), which joins a job only with --ranks launcher. Throws ConfigError.
 ExitCode run_as_launched(const Context& context, const LaunchOptions& options, bool is_own,
                          const std::function<ExitCode(JobRanks* others)>& run);
 

@@ -45,15 +45,15 @@ fs::path results_of(const LessonPage& page, const LessonArguments& options) {
   return fs::path(options.page).parent_path() / page.results;
 }
 
-// Path of the results for the written page, relative to that page's folder.
+// The results' path relative to the folder of the written page.
 std::string path_on_page(const fs::path& results, const LessonArguments& options) {
   const fs::path folder = folder_of(options.out.empty() ? options.page : options.out);
   fs::path path = fs::absolute(results).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // a folder with a trailing slash
+  if (!path.has_filename()) path = path.parent_path();  // the path of a folder may end in a slash
   return path.lexically_relative(folder).generic_string();
 }
 
-// Reads files named on the page once each.
+// Reads the files that the page names, each once.
 class RecordedFiles {
  public:
   explicit RecordedFiles(const std::string& page) : folder_(fs::path(page).parent_path()) {}

@@ -21,7 +21,7 @@ struct ListMetricsArguments {
   bool json = false;
 };
 
-/// The formula of a counter in Nsight Compute metrics.
+/// The counter's formula in Nsight Compute metrics.
 std::string definition(const Counter& counter) {
   std::string text(counter.numerator);
   if (!counter.denominator.empty()) text += fmt::format(" / {}", counter.denominator);

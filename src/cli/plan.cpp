@@ -89,7 +89,7 @@ Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells,
 ExitCode run(const Context& context, const PlanArguments& options) {
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = parse_shard(options.shard);
-  // --shard divides a run, which may consist of several configs.
+  // --shard divides a whole run, which may consist of several configs.
   const auto configs = shard ? std::vector{options.config.read_as_one(context.registry)}
                              : options.config.read(context.registry);
   const auto specs = device_specs();

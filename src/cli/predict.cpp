@@ -36,7 +36,7 @@ std::string number(double value, int decimals) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// One row of the table per cell, or its skip reason.
+/// A table with one row per cell, or the reason why the cell is skipped.
 class PredictionReport {
  public:
   PredictionReport(const Plan& plan, const KernelResources& resources, bool with_times)

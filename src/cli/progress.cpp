@@ -46,7 +46,7 @@ void Progress::started(const std::vector<const Row*>& rows) {
   for (const Row* row : rows)
     group_s_ += estimate_.cell_s(row->cell->index);
   group_started_s_ = steady_seconds();
-  // Draws at once for a long group, whose next tick follows its verification.
+  // Draws immediately before a long group, whose verification delays the next tick.
   if (group_s_ >= kRedrawSeconds) drawn_s_ = 0;
   tick();
 }

@@ -9,7 +9,8 @@
 
 namespace gpuexp::cli {
 
-/// One line that is overwritten: count, time left and cell. Prints nothing unless enabled.
+/// One overwritten line: number of cells, remaining time and current cell. Prints nothing unless
+/// enabled.
 class Progress {
  public:
   Progress(const Plan& plan, const KernelResources& resources, RunKind kind, const CellTimes& times,
@@ -20,9 +21,9 @@ class Progress {
 
   void kept(std::size_t cell);
   void started(const std::vector<const Row*>& rows);
-  /// Redraws the line if the last drawing is at least 0.1 s old.
+  /// Redraws the line if it was last drawn at least 0.1 s ago.
   void tick();
-  /// All launches have ended; `rows` rows wait for their predictions.
+  /// All launches have ended; `rows` rows wait for predictions.
   void waiting(std::size_t rows);
   void timed(const Row& row) { estimate_.timed(row); }
   void finished(const Row& row);
@@ -40,10 +41,9 @@ class Progress {
   double drawn_s_ = 0;
 };
 
-/// True when stderr is a terminal.
 bool stderr_is_terminal();
 
-/// The line "WHAT N of ALL", overwritten; only on a terminal.
+/// The overwritten line "WHAT N of ALL"; only on a terminal.
 class CountOnTerminal {
  public:
   CountOnTerminal(const char* what, std::size_t all) : what_(what), all_(all) {}

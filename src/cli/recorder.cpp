@@ -104,7 +104,8 @@ void Recorder::row_finished(const Row& row) {
   progress_.finished(row);
 }
 
-// Numbers are text, because CSV cannot represent NaN, which is a frequent wrong value.
+// Writes numbers as text, because wrong values are often NaN, which numeric CSV fields cannot
+// represent.
 void Recorder::write_mismatches(const Row& row) {
   if (mismatches_.empty()) return;
   Table table;
@@ -156,8 +157,8 @@ void Recorder::run_ended(const RunTimes& times) {
   cell_times_.save();
 }
 
-// Stores the times of a group if all of its cells passed in this run: a launch that times out also
-// distorts the times of the other cells.
+// Stores the times of a group if all of its cells passed in this run. Other groups are not stored,
+// because a launch that times out also distorts the times of the group's other cells.
 void Recorder::keep_cell_times(const Group& group) {
   std::vector<const Cell*> ran;
   for (const Cell& cell : group.cells) {
@@ -178,7 +179,7 @@ void Recorder::keep_cell_times(const Group& group) {
   double all_us = 0;
   for (const Cell* cell : ran)
     all_us += sampled_us(cell);
-  // The sampling time is divided in proportion to the samples, the rest evenly.
+  // Divides the sampling time in proportion to the cells' samples, and the rest evenly.
   const double sample_s = all_us > 0 ? times.sample : 0;
   for (const Cell* cell : ran) {
     const double own_s = all_us > 0 ? sample_s * sampled_us(cell) / all_us : 0;
@@ -219,8 +220,8 @@ ExitCode exit_code_of(const Report& report) {
 
 namespace {
 
-/// "no row passed; M of N: REASON", with the most frequent reason; empty if a row passed
-/// or there are no rows.
+/// "no row passed; M of N: REASON", with the most frequent reason; empty if a row passed or there
+/// are no rows.
 std::string why_none_passed(const Report& report) {
   const std::vector<ResultRecord>& rows = report.table.rows;
   if (std::ranges::any_of(rows, [](const ResultRecord& row) { return row.passed(); })) return "";
@@ -241,7 +242,7 @@ void print_notes(const Recorder& recorder, const Report& report) {
   }
   for (const auto& [why, rows] : recorder.uncounted())
     fmt::print(stderr, "gpuexp: no hardware counters for {}: {}\n", counted(rows, "row"), why);
-  // The row of a cell that passed when repeated does not mention the fault.
+  // A repeated cell that passed has no trace of the fault in its row.
   for (const auto& [why, times] : recorder.recoveries()) {
     fmt::print(stderr, "gpuexp: the device was lost and reopened {}: {}\n",
                times == 1 ? "once" : fmt::format("{} times", times), why);

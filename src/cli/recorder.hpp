@@ -1,4 +1,4 @@
-// Records a run: its log, its table, and its progress on the terminal.
+// Records a run in its log, its table, and on the terminal.
 #pragma once
 
 #include <ctime>
@@ -25,27 +25,26 @@ class Recorder final : public RunObserver {
  public:
   Recorder(const Plan& plan, const KernelResources& resources, RunKind kind, bool quiet);
 
-  /// A report with the plan's columns and no rows.
   Report blank_report(const Provenance& provenance) const;
 
   void set_log(std::unique_ptr<RunLogWriter> log) { log_ = std::move(log); }
-  /// Writes the wrong elements of each cell to a file in this folder.
+  /// Writes each cell's wrong elements to a file in this folder.
   void save_mismatches(std::filesystem::path folder) { mismatches_ = std::move(folder); }
   const std::filesystem::path& mismatch_folder() const { return mismatches_; }
   int mismatch_files() const { return mismatch_files_; }
   /// Number of rows without hardware counters, by reason.
   const std::map<std::string, int>& uncounted() const { return uncounted_; }
-  /// How often the device was lost and reopened, by reason.
+  /// Number of times that the device was lost and reopened, by reason.
   const std::map<std::string, int>& recoveries() const { return recoveries_; }
-  /// Samples of an empty kernel.
+  /// Samples of an empty kernel, in µs, by mode.
   const std::map<Mode, std::vector<double>>& floors_us() const { return floors_us_; }
-  /// Writes each row to this CSV output when it is complete.
+  /// Writes each row to this CSV output as soon as the row is complete.
   void add_csv(std::unique_ptr<Output> output);
-  /// Keeps a row of the earlier run.
+  /// Adds a row of the run that this run resumes.
   void keep(std::size_t cell, ResultRecord record, std::vector<double> samples_us,
             std::vector<std::vector<Field>> kernels);
 
-  /// Adds the times in the log of the resumed run.
+  /// Adds the times of the run that this run resumes.
   void keep_times(const RunTimes& times, std::map<std::size_t, GroupTimes> groups);
 
   void rank_joined(const RankProvenance& rank);
@@ -64,7 +63,7 @@ class Recorder final : public RunObserver {
   void group_timed(const Group& group, double began_s, const RunTimes& times) override;
   void run_ended(const RunTimes& times) override;
 
-  /// `complete`: every planned cell has its row.
+  /// `complete`: true if every planned cell has a row.
   Report finish(Provenance provenance, bool complete);
 
  private:
@@ -100,19 +99,20 @@ class Recorder final : public RunObserver {
   Progress progress_;
 };
 
-/// `interrupted` if the run was; else the code of the worst status of a row; `failed` if all rows
-/// were skipped.
+/// `interrupted` if the run was interrupted; else the code of the worst status of a row; `failed`
+/// if all rows were skipped.
 ExitCode exit_code_of(const Report& report);
 
 /// Prints on standard error what the rows do not contain: files of wrong elements, missing
-/// counters, recovered faults, and why no row passed.
+/// counters, device losses, and why no row passed.
 void print_notes(const Recorder& recorder, const Report& report);
 
-/// The folder `out` if given, else results/NAME-UTC.
+/// The folder `out`; results/NAME-UTC if `out` is empty.
 std::filesystem::path results_folder(const std::string& out, const std::string& name,
                                      std::time_t started);
 
-/// Creates the folder. Throws ConfigError if it contains results: runs never overwrite each other.
+/// Creates the folder. Throws ConfigError if it contains results, so that no run overwrites
+/// another.
 void claim_folder(const std::filesystem::path& folder);
 
 /// Writes results.csv, results.json and, if hardware counters were read, kernels.csv. Throws

@@ -44,7 +44,7 @@ std::map<VariantName, const ResultRecord*> longest_rows(const RecordTable& table
   return longest;
 }
 
-// A note if this program and the results have different commits, so source lines may differ.
+// A note if the results are from another commit, so that source lines may differ.
 std::string note_on_sources(const Provenance& p) {
   const std::string own(build_info::git_commit);
   if (!p.git_commit || own.empty() || own == *p.git_commit) return "";
@@ -55,7 +55,7 @@ std::string note_on_sources(const Provenance& p) {
       own.substr(0, kShort), p.git_commit->substr(0, kShort));
 }
 
-// Shows machine code for the report's GPU, for each variant at its slowest problem.
+// Shows the machine code for the report's GPU, and each variant at its slowest problem.
 ReportDocument document_of(const Context& context, const Report& report) {
   ReportDocument page{report, context.registry, rates_of(report)};
   page.sources_note = note_on_sources(report.provenance);

@@ -8,12 +8,11 @@
 
 namespace gpuexp::cli {
 
-/// Reads a results.json, or the log in a run folder. Throws ConfigError for an unreadable file,
-/// since the command line named it.
+/// Reads a results.json, or the log in a run folder. Throws ConfigError if the file cannot be read.
 Report read_results(const std::string& file);
 
-/// Device rates for explanations: the ceilings in the report's provenance or, if it has none, the
-/// ceilings recorded for a device of this name.
+/// Device rates for explanations, from the ceilings in the report's provenance or, if it has none,
+/// from the ceilings recorded for a device with the report's device name.
 DeviceRates rates_of(const Report& report);
 
 }  // namespace gpuexp::cli

@@ -45,7 +45,7 @@ std::string change_text(const std::string& file, const std::string& now, const s
       now.substr(0, kDigits), then.substr(0, kDigits));
 }
 
-/// Refuses a config file that has changed. A file that no longer exists is accepted.
+/// Throws if a config file has changed. A missing file is accepted.
 void check_config_file(const std::string& folder, const ConfigProvenance& config) {
   if (!fs::is_regular_file(*config.path)) return;
   const std::string now = sha256(read_text_file(*config.path));
@@ -56,8 +56,8 @@ void check_config_file(const std::string& folder, const ConfigProvenance& config
                                  : ""));
 }
 
-/// Plans to read an unchanged input file under its name or, since that may be relative to another
-/// folder, under its absolute path. Refuses if neither has the recorded bytes.
+/// Registers an unchanged input file under its name or, because the name may be relative to another
+/// folder, under its absolute path. Throws if neither file has the recorded bytes.
 void find_input_file(const std::string& folder, const InputProvenance& input) {
   std::string why;
   for (const std::string& path : {*input.file, *input.path}) {
@@ -75,8 +75,8 @@ void find_input_file(const std::string& folder, const InputProvenance& input) {
   refuse(folder, fmt::format("{}; {}", why, kRemedy));
 }
 
-/// True if another attempt would not change the row. A skipped cell is attempted again if its
-/// reason no longer applies, for example because a library was installed.
+/// True if running the cell again would not change its row. A skipped cell runs again if the reason
+/// no longer applies, for example because a library was installed.
 bool is_final(const ResultRecord& row, const Cell& cell) {
   return row.passed() || row.status == Status::incorrect ||
          (row.status == Status::skipped && !cell.skip_reason.empty());

@@ -21,17 +21,17 @@ struct Resumable {
   Config config;  ///< from the log, with the overrides of the original command line
 };
 
-/// Reads the log in the folder. Throws ConfigError if there is none, another build wrote it, its
-/// config or an input file has changed since, or its shard is not `requested_shard`.
+/// Reads the log in the folder. Throws ConfigError if there is no log, if another build wrote it,
+/// if its config or an input file has changed, or if its shard is not `requested_shard`.
 Resumable read_resumable(const std::string& folder, const Registry& registry,
                          const std::optional<Shard>& requested_shard);
 
-/// Throws ConfigError if the device, the plan or the ceilings differ from those at the run's start.
+/// Throws ConfigError if device, plan or ceilings have changed since the start of the run.
 /// `whole_plan` has the cells of all shards.
 void check_resumable(const Resumable& resumable, const Plan& plan,
                      const std::vector<ShardedCell>& whole_plan, const DeviceInfo& device);
 
-/// Keeps the rows of finished groups, and passes the samples of other groups to the run.
+/// Keeps the rows of finished groups. Passes the samples of unfinished groups to the run.
 void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recorder,
                    RunOptions& options);
 

@@ -92,7 +92,7 @@ class Run {
       for (Experiment& experiment : config_.experiments)
         experiment.modes = {Mode::profile};
     }
-    // Published figures refer to times, which these runs do not measure.
+    // Published figures refer to times, which neither a profile nor a verification measures.
     if (is_profile() || options.verify_only) config_.figures.clear();
     check_outputs();
     if (options.need_libraries) check_libraries();
@@ -153,8 +153,8 @@ class Run {
     return device;
   }
 
-  /// Rank 0 joins before the recorder exists, so it is recorded with rank 1. Without other ranks it
-  /// is not recorded: the provenance already has its GPU.
+  /// Rank 0 joins before the recorder exists, so it is recorded when rank 1 joins. Without other
+  /// ranks it is not recorded, because the provenance has its GPU.
   void join(const RankProvenance& rank) {
     if (rank.rank == 0) {
       first_rank_ = rank;
@@ -166,7 +166,7 @@ class Run {
 
   bool is_profile() const { return options_.profile || (resumed_ && resumed_->log.origin.profile); }
 
-  /// Called before measuring.
+  /// Throws before measuring if an output file cannot be written.
   void check_outputs() const {
     for (const std::string& target : {options_.csv, options_.json}) {
       if (!target.empty() && target != "-") check_writable(target);
@@ -184,7 +184,7 @@ class Run {
       throw ConfigError(fmt::format("--need-libraries: {}", fmt::join(missing, "; ")));
   }
 
-  /// Removes the rows of the earlier run that are not planned: they would count as missing.
+  /// Removes the earlier run's rows of cells that the plan lacks; such rows would count as missing.
   void keep_planned(Report& earlier, const Plan& plan) {
     std::set<std::string> planned;
     for (const Group& group : plan.groups) {
@@ -201,8 +201,8 @@ class Run {
     }
   }
 
-  /// Counters that the device lacks leave their columns empty. A Nsight Compute metric that it
-  /// lacks is an error; in a simulated run, a missing counter is an error, too.
+  /// A counter that the device lacks leaves its column empty. A Nsight Compute metric that the
+  /// device lacks is an error; in a simulated run, a missing counter is also an error.
   void check_counters() {
     const std::vector<std::string> names = config_.counters();
     if (names.empty()) return;
@@ -304,8 +304,8 @@ class Run {
         options_.simulate.empty() ? "" : fmt::format(" --simulate '{}'", options_.simulate));
   }
 
-  /// Threads for predictions: all but two, which are left to measuring and the driver's threads;
-  /// half of all if the kernels are executed on the CPU, too.
+  /// Threads for predictions: all but two, which measuring and the driver use; half of all threads
+  /// if the CPU also executes the kernels.
   unsigned predicting_threads() const {
     const unsigned all = host_threads();
     if (device_.info.spec.simulated) return std::max(1u, all / 2);
@@ -425,7 +425,7 @@ void add_run(Command& app, Context& context) {
                       "also write the CSV to this file; - is standard output");
   command->add_option("--json", options->json,
                       "also write the JSON to this file; - is standard output");
-  // A flag, so that its value requires '=' and a config name may follow it.
+  // A flag, so that a value requires '=' and a config's name may follow the option.
   command->add_flag(
       std::string("--counters{") + kAllCounters + "}", options->counters,
       "read hardware counters after timing, in separate launches; =NAME,… selects groups, counters "

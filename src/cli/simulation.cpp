@@ -10,7 +10,7 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Bytes that buffers may use: half of the free host memory. Reference results use the other half.
+/// Bytes for buffers: half of the free host memory. The other half is for reference results.
 std::int64_t memory_for_buffers() {
   return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
 }

@@ -10,15 +10,14 @@
 
 namespace gpuexp::cli {
 
-/// A simulated device with the given spec of configs/devices. Throws ConfigError for an unknown
-/// spec.
+/// A simulated device with this spec of configs/devices. Throws ConfigError for an unknown spec.
 std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelResources& resources,
                                          double launch_timeout_s, ExecutedBlocks blocks);
 
-/// Sets the skip reason of each cell that the CPU cannot execute.
+/// Skips the cells that the CPU cannot execute, with the reason.
 void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, ExecutedBlocks blocks);
 
-/// Parses --blocks: an integer of at least 2, or "all". Throws ConfigError otherwise.
+/// Parses --blocks: an integer of at least 2, or "all". Throws ConfigError for other text.
 ExecutedBlocks read_blocks(const std::string& text);
 
 }  // namespace gpuexp::cli

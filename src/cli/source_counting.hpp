@@ -1,4 +1,4 @@
-// Per-instruction counts, by the local GPU, of a launch that the CPU has executed.
+// Per-instruction counts, on this machine's GPU, of a launch that the CPU has executed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct SourceCounting {
   std::string unavailable;  ///< why there are none; empty when there are
 };
 
-/// Counts each kernel in a process of its own. `executions` come from the CPU's execution of the
+/// Counts each kernel in a separate process. `executions` are from the CPU's execution of the
 /// launch. Throws DeviceError if the device is lost.
 SourceCounting count_source(Executor& executor, const CountedLaunch& launch, std::uint64_t seed,
                             const std::vector<sim::KernelExecution>& executions);

@@ -28,7 +28,7 @@ template <class Info, class Visit>
 void visit_device(Info& info, const Visit& visit) {
   const auto each = [&](auto&... members) { (visit(members), ...); };
   each(info.index, info.uuid, info.pci_bus_id, info.free_bytes, info.driver_version, info.spec_id);
-  // The bindings name every member, so that adding one is a compile error here.
+  // The bindings name every member, so that a new member causes a compile error here.
   auto& [id, name, chip, cc_major, cc_minor, sm_count, sm_clock_max_mhz, sm_clock_tensor_mhz,
          memory_bytes, memory_bytes_per_s, l2_bytes, power_limit_w, pcie_bytes_per_s, sm,
          peak_ops_per_s, measured_here, simulated, machine] = info.spec;
@@ -45,7 +45,7 @@ void visit_device(Info& info, const Visit& visit) {
     visit(peak);
 }
 
-/// The values as a list; device_from() of the same program reads it.
+/// The values as a list, which device_from() of the same program reads.
 Json json_of_device(const DeviceInfo& info) {
   Json list = Json::array();
   visit_device(info, [&](const auto& member) {
@@ -78,9 +78,10 @@ DeviceInfo device_from(const Json& json) {
   return info;
 }
 
-/// The greeting for GPU `first + further`, or `first` if this process sees a single GPU, which the
-/// launcher has then chosen. {"device": […], "host": name, "processors": CPUs that this process
-/// then uses}, {"no_device": reason} or {"usage": error in the request}.
+/// The greeting of the worker for GPU `first + further`, or for GPU `first` if this process sees
+/// only one GPU, which the launcher has then chosen. {"device": […], "host": name, "processors":
+/// CPUs that this process uses from now on}, {"no_device": reason} or {"usage": error in the
+/// request}.
 Json greeting_of(int first, int further) try {
   if (const auto reason = no_device_reason()) return {{"no_device", *reason}};
   const int index = device_count() == 1 ? first : first + further;
@@ -106,7 +107,7 @@ std::optional<OpenDevice> device_of(const Json& greeting, std::string& no_device
   return OpenDevice{device_from(greeting.at("device")), nullptr};
 }
 
-/// Command line of a worker, without the subcommand's name.
+/// The worker's command line, without the subcommand's name.
 std::vector<std::string> worker_arguments(const DeviceOptions& options, int device,
                                           const Environment& variables) {
   std::vector<std::string> arguments{"--device", std::to_string(device)};
@@ -120,8 +121,8 @@ std::unique_ptr<WorkerProcess> child_worker(std::vector<std::string> arguments) 
   return std::make_unique<ChildProcess>(arguments);
 }
 
-/// The ordinal of a rank's GPU: options.device for rank 0, else options.peer if given, else the
-/// machine's other GPUs in order.
+/// The ordinal of a rank's GPU: options.device for rank 0; for other ranks, options.peer if given,
+/// else the machine's other GPUs in order.
 int device_of_rank(int rank, const DeviceOptions& options) {
   if (rank == 0) return options.device;
   return options.peer.value_or(rank <= options.device ? rank - 1 : rank);
@@ -181,7 +182,7 @@ std::optional<OpenDevice> open_remote(const DeviceOptions& options, std::string&
   int& gpus = device->info.spec.machine.gpus;
   constexpr int kPair = 2;
   if (options.peer) gpus = std::min(kPair, gpus);
-  // Whether the ranks can access each other's memory is checked at their first problem.
+  // Access between the ranks' memories is checked when their first problem is set up.
   if (options.others) gpus = std::min(options.others->ranks(), kMaxRanks);
   device->executor = std::move(executor);
   return device;
@@ -215,7 +216,7 @@ ExitCode work(const Context& context, const WorkerArguments& arguments) {
   serve(
       channel, context.registry,
       [&] { return make_cuda_executor(info.index, info.spec, {!arguments.no_gate}); }, *tracer);
-  // Skips destructors, which may block on a broken context or a kernel that never ends.
+  // Skips destructors, which can block on a broken context or a kernel that never ends.
   std::_Exit(0);
 }
 
@@ -237,13 +238,13 @@ std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string&
   auto device = device_of(greeting_of(options.device, 0), no_device);
   if (device) {
     device->executor = make_cuda_executor(options.device, device->info.spec, {options.gated});
-    device->info.spec.machine.gpus = 1;  // each further GPU would need a process of its own
+    device->info.spec.machine.gpus = 1;  // without isolation, this process cannot use other GPUs
   }
   return device;
 }
 
 std::string attached_tool() {
-  // Environment variables that the tools of CUDA 13.0 set in processes that they start.
+  // Environment variables that CUDA 13.0's tools set in the processes that they start.
   constexpr std::array<std::pair<const char*, const char*>, 5> kMarks{
       {{"NV_COMPUTE_PROFILER_PERFWORKS_DIR", "Nsight Compute"},
        {"NSYS_PROFILING_SESSION_ID", "Nsight Systems"},

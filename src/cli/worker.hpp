@@ -22,11 +22,10 @@ struct DeviceOptions {
   double launch_timeout_s = 30.0;
   JobRanks* others = nullptr;  ///< other ranks of a job; null: this process starts workers
   /// Called for each rank whose worker has started: for rank 0 when the device is opened, for other
-  /// ranks when a problem first spans that many GPUs.
+  /// ranks when a problem first spans their GPUs.
   std::function<void(const RankProvenance&)> joined = [](const RankProvenance&) {};
 };
 
-/// A device and the executor that runs on it.
 struct OpenDevice {
   DeviceInfo info;
   std::unique_ptr<Executor> executor;
@@ -37,12 +36,13 @@ struct OpenDevice {
 std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string& no_device);
 
 /// Name of the profiler, sanitizer or debugger attached to this process, such as "Nsight Compute"
-/// or "a debugger"; empty if there is none.
+/// or "a debugger"; empty if no tool is attached.
 std::string attached_tool();
 
 /// If a tool is attached, disables the gate, because the tool may wait for the GPU while the GPU
-/// waits for the host. Also disables isolation, because one process is simplest to observe, unless
-/// problems span GPUs and the tool is not a debugger, which does not follow child processes.
+/// waits for the host. Also disables isolation, because one process is easiest to observe. Keeps
+/// isolation if problems span GPUs, unless the tool is a debugger, which does not follow child
+/// processes.
 void adapt_to_attached_tool(DeviceOptions& options, bool spans_gpus, bool quiet);
 
 }  // namespace gpuexp::cli

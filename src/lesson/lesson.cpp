@@ -126,7 +126,7 @@ std::string explanation_of(const ShownVariant& v, const DeviceRates& rates) {
     return fmt::format("{}: {} was {} at this problem.", v.variant->id, v.variant->compare_to,
                        v.reference ? "faster than its limit and is excluded" : "not timed");
   }
-  // Empty results, because the line above the list names the problem.
+  // The results are empty, because the line above the list already names the problem.
   return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, rates)));
 }
 
@@ -181,7 +181,7 @@ std::string results_marker(const std::string& path) {
 
 // ---- other files
 
-// The page's results as fields, converted when a part first needs them.
+// The page's results as fields, converted when the first part needs them.
 class OwnFields {
  public:
   explicit OwnFields(const LessonSource& source) : source_(source) {}
@@ -196,7 +196,7 @@ class OwnFields {
   std::optional<Table> fields_;
 };
 
-// The source of the part: its own file, or the page's results.
+// The file that the part names, or the page's results.
 RecordedTable recorded_for(const LessonPart& part, const LessonSource& source, OwnFields& own) {
   if (part.file().empty()) return own.table();
   try {
@@ -231,7 +231,7 @@ std::string figures_text(const LessonPart& part, const LessonSource& source) {
   return text;
 }
 
-// Folds long tables with HTML, because Markdown cannot fold.
+// Folds long tables with HTML, because Markdown has no folding.
 std::string with_long_tables_folded(const std::string& text) {
   constexpr std::ptrdiff_t kMaxRows = 10;
   constexpr std::ptrdiff_t kHeadLines = 2;

@@ -1,5 +1,5 @@
-// The generated parts of a lesson page, from the registry and from recorded results. Missing
-// results are shown as "not recorded".
+// The generated parts of a lesson page, from the registry and from recorded results. A missing
+// result is shown as "not recorded".
 #pragma once
 
 #include <functional>
@@ -13,21 +13,21 @@
 
 namespace gpuexp {
 
-/// Sources of the parts; refers to the given objects.
+/// Sources of the generated parts.
 struct LessonSource {
   const Registry& registry;
   const Report& report;
-  std::string results_path;  ///< path of the results, as written on the page
-  DeviceRates rates;         ///< rates of the measured device
-  /// Reads a file that a part names. Throws ConfigError.
+  std::string results_path;  ///< path of the results, relative to the page
+  DeviceRates rates;         ///< rates of the device in the results
+  /// Reads a recorded file that a part names. Throws ConfigError.
   std::function<RecordedTable(const std::string& file)> recorded = {};
-  bool replaces_results = false;  ///< the results are not the ones the page was written for
-  /// Reads results that a part names. Throws ConfigError.
+  bool replaces_results = false;  ///< true if the results are not the ones that the page names
+  /// Reads a report that a part names. Throws ConfigError.
   std::function<const Report&(const std::string& file)> recorded_report = {};
 };
 
-/// The page with regenerated parts. Throws ConfigError with the part's place in the page if it
-/// names something unknown to the registry.
+/// The page with regenerated parts. Throws ConfigError, with the part's position in the page, if a
+/// part names something that the registry lacks.
 std::string render_lesson(const LessonPage& page, const LessonSource& source);
 
 }  // namespace gpuexp

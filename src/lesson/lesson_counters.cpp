@@ -26,7 +26,7 @@ ViewRow row_of(std::vector<std::string> cells) {
 
 // ---- bytes moved by DRAM
 
-// "1.9×": bytes that DRAM moved divided by useful bytes.
+// "1.9×": bytes that DRAM read and wrote, divided by useful bytes.
 std::string share_text(const ResultRecord& row) {
   const auto read = count_of(row, "dram_read_bytes");
   const auto written = count_of(row, "dram_write_bytes");

@@ -22,7 +22,7 @@ constexpr std::string_view kIs = " = ";  // between the text of a value and its 
 struct Form {
   LessonPartKind kind;
   std::string_view name;
-  std::string_view subject;  ///< description of the word after the name; "" if there is none
+  std::string_view subject;  ///< what the word after the name is; "" if there is no such word
   std::vector<std::string> keys;
 };
 
@@ -59,7 +59,7 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(kSpace) + 1 - begin);
 }
 
-// Whether a comment names the program, and so is meant as a marker, however it is spelt.
+// True if a comment names the program: it is then meant as a marker, even if misspelt.
 bool is_meant_as_marker(std::string_view line) {
   for (std::size_t at = line.find("<!--"); at != std::string_view::npos;
        at = line.find("<!--", at + 1)) {
@@ -69,7 +69,7 @@ bool is_meant_as_marker(std::string_view line) {
   return false;
 }
 
-// The words of a marker. Quoted spaces belong to a word; the quotes are removed.
+// The words of a marker. A word may contain quoted spaces; the quotes are removed.
 class Words {
  public:
   Words(std::string_view text, const std::string& place) : text_(text), place_(place) {}
@@ -152,7 +152,6 @@ LessonPart part_of(std::string_view text, const std::string& place) {
   return part;
 }
 
-// One line of a list of values.
 struct ListedValue {
   std::string text;   ///< text in the paragraph
   std::string words;  ///< "ROW column=NAME"
@@ -163,8 +162,8 @@ bool is_word(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// The prose of a paragraph, to search for the text of a value: code in backticks and link targets
-// are blanked.
+// The paragraph, in which code in backticks and link targets are blanked, so that the search for a
+// value skips them.
 std::string searched_prose(std::string_view paragraph) {
   std::string prose(paragraph);
   bool is_code = false, is_target = false;
@@ -178,8 +177,7 @@ std::string searched_prose(std::string_view paragraph) {
   return prose;
 }
 
-// Position of `text` in the prose at or after `from`, if it is not a part of a longer word or
-// number.
+// Position of `text` in the prose at or after `from`, if it is not part of a longer word or number.
 std::size_t find_value(std::string_view prose, std::string_view text, std::size_t from) {
   const auto begins_inside = [&](std::size_t at) {
     return at > 0 &&

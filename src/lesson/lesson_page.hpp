@@ -5,8 +5,8 @@
 //   …                                                      generated text
 //   <!-- /gpuexp -->
 //
-// Numbers in prose also come from recorded files. A comment below the paragraph lists them in
-// order, and each is replaced in the paragraph and in the list:
+// Numbers in prose also come from recorded files. A comment after the paragraph lists them in
+// order. Each number is replaced in the paragraph and in the list:
 //
 //   The kernel takes 12 µs, 3.1× as long as the copy.
 //   <!-- gpuexp: values
@@ -48,16 +48,16 @@ struct LessonPart {
   std::string subject;  ///< family, file or row, depending on the kind; "" for none
   std::vector<std::pair<std::string, std::string>> options;
 
-  /// The value of the option; "" if it is not given.
+  /// The value of the option; "" if not given.
   std::string option(std::string_view key) const;
-  /// The part's own source file; "" for the page's results.
+  /// The source file that the part names; "" for the page's results.
   std::string file() const;
-  /// The value of the option split at `separator`; empty if it is not given.
+  /// The value of the option, split at `separator`; empty if not given.
   std::vector<std::string> option_list(std::string_view key, char separator) const;
 };
 
 struct LessonPiece {
-  std::string text;                ///< text of the page, with the markers around generated text
+  std::string text;                ///< text of the page, including the markers of generated text
   std::optional<LessonPart> part;  ///< the part that follows the text
 };
 
@@ -66,15 +66,15 @@ struct LessonPage {
   std::string results;  ///< path of the results on the page; "" if there is none
 };
 
-/// A text of the page for messages: one line, without control characters, shortened.
+/// A text of the page, for messages: shortened to one line, without control characters.
 std::string in_message(std::string_view text);
 
-/// Whether a part needs the page's results.
+/// True if a part needs the page's results.
 bool needs_results(const LessonPage& page);
 
-/// Splits the page and drops generated text. Messages start with `name`. Throws ConfigError
-/// "<name>:<line>: …" for a marker that is invalid, has no end or is inside another part, and for a
-/// value whose text is not in the paragraph above its list.
+/// Splits the page and drops generated text. Throws ConfigError "<name>:<line>: …" for a marker
+/// that is invalid, has no end or is inside another part, and for a value whose text is not in the
+/// paragraph above its list.
 LessonPage parse_lesson(std::string_view text, const std::string& name);
 
 }  // namespace gpuexp

@@ -39,7 +39,7 @@ std::map<std::string, std::size_t> variants_by_experiment(const std::vector<Reco
 }
 
 // Keeps one row per variant and problem: from the experiment with the most variants, at the
-// position of the first of them.
+// position of the first such row.
 std::vector<RecordRef> without_repetitions(const ExperimentResults& results) {
   const auto counts = variants_by_experiment(results.rows);
   const auto rank = [&](const ResultRecord& row) { return counts.at(row.experiment); };
@@ -63,7 +63,7 @@ struct Problem {
   double longest_us = 0;
 };
 
-// Whether problem a is preferred: more timed variants, then a clearly longer time.
+// True if problem `a` has more timed variants than `b`, or as many and a clearly longer time.
 bool is_better(const Problem& a, const Problem& b) {
   constexpr double kClearlyLonger = 1.005;
   if (a.timed.size() != b.timed.size()) return a.timed.size() > b.timed.size();

@@ -13,47 +13,43 @@
 
 namespace gpuexp {
 
-/// A variant of the registry and its recorded rows.
 struct ShownVariant {
   const Variant* variant = nullptr;
   const ResultRecord* row = nullptr;        ///< null if not recorded
-  const ResultRecord* reference = nullptr;  ///< a timed row of its compare_to at the same problem
+  const ResultRecord* reference = nullptr;  ///< timed row of compare_to, same problem
 };
 
 struct ShownRows {
-  /// At most one row per variant and problem; empty if nothing was recorded for `asked`.
+  /// At most one row per variant and problem. Empty if no recorded row matches `asked`.
   ExperimentResults results;
-  std::string asked;  ///< selection of the options, such as "stride = 8, cold"; may be ""
+  std::string asked;  ///< what the options select, such as "stride = 8, cold"; may be ""
 };
 
-/// The rows of a family that a part's options select, from all experiments: `problem` fixes
-/// parameters, `mode` is by default cold if recorded, `variants` are globs.
+/// The rows of a family that a part's options select, from all experiments. `problem` fixes
+/// parameters, `mode` defaults to cold if recorded, and `variants` are globs.
 class FamilyRows {
  public:
-  /// Throws ConfigError with the part's place for unknown families, variants, parameters and
+  /// Throws ConfigError, with the part's position, for unknown families, variants, parameters and
   /// values. The experiments must outlive this object.
   FamilyRows(const LessonPart& part, const Registry& registry,
              const std::vector<ExperimentResults>& experiments);
 
   const Family& family() const { return *family_; }
-  /// The selected variants, in the order of the registry.
   const std::vector<const Variant*>& variants() const { return variants_; }
 
-  /// All rows of the family, regardless of the options.
   const std::vector<RecordRef>& all() const { return all_; }
 
-  /// Rows at one problem: the problem with the longest time among those with the most timed
-  /// variants. If several experiments have it, rows come from the experiment with the most
-  /// variants.
+  /// Rows at one problem: among the problems with the most timed variants, the one with the longest
+  /// time. If several experiments have rows at this problem, the experiment with the most variants
+  /// is used.
   ShownRows at_one_problem() const;
-  /// One entry for each of variants().
   std::vector<ShownVariant> variants_in(const ShownRows& shown) const;
 
-  /// Rows at all values of the parameter `axis`, in order; other independent parameters have the
-  /// values of at_one_problem().
+  /// Rows at all values of the parameter `axis`, in order. Other independent parameters have their
+  /// values in at_one_problem().
   ShownRows along(const std::string& axis) const;
 
-  /// The timed row of the compare_to of the row's variant, from the same experiment if possible;
+  /// The timed row of the compare_to of the row's variant, preferably from the same experiment;
   /// null if there is none.
   const ResultRecord* reference_of(const ResultRecord& row) const;
 
@@ -73,11 +69,10 @@ class FamilyRows {
   ExperimentResults asked_for_;  ///< rows of at_mode_ for variants_
 };
 
-/// The axis of the results with the parameter, possibly together with others that have equal
-/// values; null if it has at most one value.
+/// The axis of the results that contains the parameter, and possibly others with equal values; null
+/// if the parameter has at most one value.
 const ResultAxis* axis_with(const ExperimentResults& results, const std::string& parameter);
 
-/// Whether the row has the value in the parameter's column.
 bool has_value(const ResultRecord& row, const Parameter& parameter, const Value& value);
 
 }  // namespace gpuexp

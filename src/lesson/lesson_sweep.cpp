@@ -25,7 +25,6 @@ namespace {
 using OptionalRow = const ResultRecord*;  // null if not recorded
 using OptionalRows = std::vector<OptionalRow>;
 
-// A quantity that a table shows for its rows.
 struct Quantity {
   std::string heading;
   std::function<std::vector<std::string>(const OptionalRows&)> texts;  ///< cells; "" if missing
@@ -170,7 +169,7 @@ class SweepTable {
     if (!is_shown(value)) values_.push_back(value);
   }
 
-  // Keeps the values named by `values`, and the values next to changes of the metric `around`.
+  // Keeps the values that `values` names, and the values on both sides of a change of `around`.
   void keep_values() {
     std::vector<RecordRef>& rows = shown_.results.rows;
     for (const std::string& text : part_.option_list("values", ',')) {
@@ -222,14 +221,14 @@ class SweepTable {
     return row.parameters.text(axis_.name);
   }
 
-  // "m = n = k", "stride (elements)": includes parameters with equal values.
+  // "m = n = k", "stride (elements)": the parameter, with others that have equal values.
   std::string axis_heading() const {
     const ResultAxis* axis = axis_with(shown_.results, axis_.name);
     const std::string label = axis ? axis->label : axis_.name;
     return axis_.unit.empty() ? label : fmt::format("{} ({})", label, axis_.unit);
   }
 
-  // One row per variant and value, by variant.
+  // For each variant, its row at each value.
   OptionalRows all_rows() const {
     OptionalRows rows;
     for (const Variant* variant : rows_.variants()) {
@@ -241,7 +240,8 @@ class SweepTable {
     return rows;
   }
 
-  // The texts of all_rows(), with common decimals per variant; a missing number has its reason.
+  // The texts of all_rows(), with the same decimals for a variant's numbers. A missing number is
+  // replaced by its reason.
   std::vector<std::string> all_texts(const Quantity& quantity) const {
     const OptionalRows rows = all_rows();
     std::vector<std::string> texts = quantity.texts(rows);

@@ -27,7 +27,7 @@ std::string measured_ratio(const ResultRecord& row, const ResultRecord* referenc
   return row.time_us() && reference ? ratio_fragment(row, *reference) : "";
 }
 
-// "+3 %": relative difference of the predicted from the measured time.
+// "+3 %": predicted time minus measured time, relative to the measured time.
 std::string distance_text(const ResultRecord& row) {
   const auto predicted = row.predicted_time_us;
   const auto measured = row.time_us();
@@ -40,7 +40,7 @@ std::string time_in(const std::optional<double>& time_us) {
   return time_us ? time_text(*time_us) : "";
 }
 
-// Columns of the shown variants; variants without a row get the note "not recorded".
+// Columns of the shown variants. A variant without a row gets the note "not recorded".
 class VariantColumns : public ViewColumns {
  public:
   VariantColumns(const FamilyRows& rows, const ShownRows& shown)
@@ -59,12 +59,12 @@ class VariantColumns : public ViewColumns {
     add_any(heading, false, [&](const ResultRecord& row) { return row.*member; });
   }
 
-  /// Values of a metric may differ by orders of magnitude, so they have no common decimals.
+  /// Each value has its own decimals, because values may differ by orders of magnitude.
   void add_metric(const ColumnHandle& column) {
     add_any(column.name, true, [&](const ResultRecord& row) { return metric_text(row, column); });
   }
 
-  /// Adds the reference and the ratio, unless no row has one.
+  /// Adds columns for the reference and the ratio to it, unless all rows lack a reference.
   template <class Ratio>
   void add_ratio(const std::string& heading, Ratio ratio) {
     const Cell text = [&](const ResultRecord& row) { return ratio(row, rows_.reference_of(row)); };
@@ -74,13 +74,13 @@ class VariantColumns : public ViewColumns {
     add_any(heading, true, text);
   }
 
-  /// One row per variant, in the order of the registry; rows without a time have the reason.
+  /// One row per variant, in the order of the registry. Rows without a time show the reason.
   ExperimentView take_measured() {
     add_notes();
     return take_all();
   }
 
-  /// One row per variant, for values that need no measurement.
+  /// Like take_measured(), for values that need no measurement.
   ExperimentView take_all() {
     ExperimentView view = take();
     std::vector<ViewRow> rows;
@@ -106,14 +106,14 @@ class VariantColumns : public ViewColumns {
   std::vector<ShownVariant> variants_;
 };
 
-// Columns of the limit: the limiting resource and the share that rows reach.
+// Columns of the limit: the limiting resource, and the share of the limit that the row reaches.
 struct LimitColumns {
   std::string ResultRecord::*by;
   std::optional<double> ResultRecord::*pct;
   const char* from;
 };
 
-// Measured ceilings, if there are any, else the datasheet.
+// The limit by measured ceilings if there are any, else by the datasheet.
 LimitColumns limit_columns(const ExperimentResults& results) {
   if (results.values(&ResultRecord::measured_limit_pct).empty())
     return {&ResultRecord::limit_by, &ResultRecord::limit_pct, "by the datasheet"};
@@ -127,7 +127,7 @@ std::vector<std::string> limit_facts(const ExperimentResults& results) {
   return {fmt::format("limit: {}{}", by.empty() ? "" : by + " ", limit.from)};
 }
 
-// Adds the limiting resource as a column if it differs between rows.
+// Adds the share of the limit, and the limiting resource if it differs between rows.
 void add_limit(VariantColumns& columns, const ExperimentResults& results,
                const LimitColumns& limit) {
   columns.add_any("% of limit", true, [&](const ResultRecord& row) {
@@ -140,7 +140,7 @@ void add_limit(VariantColumns& columns, const ExperimentResults& results,
   });
 }
 
-// Metrics and errors that differ between the shown variants; "" if none do.
+// Metrics and errors that differ between the shown variants; "" if none differ.
 std::string metrics_table(const FamilyRows& rows, const ShownRows& shown) {
   VariantColumns columns(rows, shown);
   columns.add_error();
@@ -195,7 +195,6 @@ std::string measurement_table(const FamilyRows& rows) {
   if (shown.results.rows.empty()) return text;
   VariantColumns columns(rows, shown);
   columns.add_times();
-  // The sustained time, for groups near the power cap.
   columns.add_any("sustained", true, [](const ResultRecord& row) {
     return row.passed() ? time_in(row.sustained_time_us) : "";
   });

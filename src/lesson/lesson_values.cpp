@@ -17,10 +17,10 @@ namespace gpuexp {
 
 namespace {
 
-// Thrown if a file that may lack a value lacks it.
+// Thrown if a file lacks a value that it may lack.
 struct NotRecorded {};
 
-// The query of one part to one file.
+// One part's query to one file.
 class Query {
  public:
   Query(const LessonPart& part, const RecordedTable& file, bool may_lack)
@@ -67,7 +67,7 @@ class Query {
     return take == "min" ? *least : *most;
   }
 
-  // The number of one row, divided by the divisor if there is one.
+  // The row's number, divided by the divisor if the part has one.
   double value_at(std::size_t row, std::size_t column) const {
     const double value = number_at(row, column);
     if (!is_quotient()) return value;
@@ -171,7 +171,7 @@ class Query {
                      nearest ? "; did you mean '" + in_message(*nearest) + "'?" : ""));
   }
 
-  /// The value of the option: "" or one of `allowed`. Fails for others.
+  /// The value of the option: "" or one of `allowed`. Throws for other values.
   std::string checked(const char* name, const std::vector<std::string>& allowed) const {
     const std::string value = part_.option(name);
     if (!value.empty() && std::find(allowed.begin(), allowed.end(), value) == allowed.end())

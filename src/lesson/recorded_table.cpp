@@ -16,7 +16,6 @@ namespace gpuexp {
 
 namespace {
 
-// Reads the records of a CSV file in order.
 class CsvReader {
  public:
   CsvReader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
