@@ -115,7 +115,6 @@ struct Annotation {
   ExecutedCounts counts;
 };
 
-/// Returns the name of the buffer that contains the address.
 using BufferName = std::function<std::string(std::uint64_t address)>;
 
 /// Annotates the kernels of a launch, in order. `executions` must have counts per instruction.

@@ -23,7 +23,6 @@
 // latency, if amounts need a smaller share of the slower variant's time than of the faster
 // variant's. The factor by latency follows from Little's law if the bytes in flight are known, else
 // from the predicted times.
-// Latency comes from Little's law if the bytes in flight are known, else from the predicted times.
 #pragma once
 
 #include <vector>

@@ -18,7 +18,6 @@ enum class FindingVerdict {
 };
 std::string_view name_of(FindingVerdict verdict);
 
-/// Result of one check.
 struct Finding {
   FindingVerdict verdict = FindingVerdict::unknown;
   std::string topic;     ///< "ECC", "power limit", "dram_copy"

@@ -31,7 +31,6 @@ struct LeastTime {
   double time_us;
 };
 
-/// Source of the share of SMs with work.
 enum class SmShareFrom { nothing, grid, cycles };
 
 struct LeastTimes {
@@ -58,7 +57,6 @@ struct LeastTimes {
   bool is_shared() const;
 };
 
-/// Options of least_times().
 struct LeastTimesOptions {
   double sm_share = 1;  ///< share of SMs with work
   SmShareFrom sm_share_from = SmShareFrom::nothing;

@@ -34,7 +34,6 @@ std::map<std::string, std::vector<FamilySource>> sources_of(const Registry& regi
   return sources;
 }
 
-/// A time with its interval, in µs.
 struct Span {
   double us;
   double low;

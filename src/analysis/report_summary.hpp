@@ -1,4 +1,3 @@
-// Summary of a report: number of rows by status and by flag, and the GPU's conditions.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,3 @@
-// Names of an experiment and of its rows.
 #pragma once
 
 #include <string>
@@ -18,7 +17,6 @@ struct RowLabel {
 /// "ladder: matmul".
 std::string title_of(const ExperimentResults& experiment);
 
-/// Values that all rows share: "k = 4096", "cold".
 std::vector<std::string> shared_facts(const ExperimentResults& experiment);
 
 /// The variant, the parameters that vary, and mode and GPU if they vary.

@@ -26,7 +26,6 @@ constexpr FieldType kText = FieldType::text;
 constexpr FieldType kInteger = FieldType::integer;
 constexpr FieldType kReal = FieldType::real;
 
-// get(*value), or an empty field if there is no value.
 template <class T, class Get>
 Field value_field(const std::optional<T>& value, const Get& get) {
   return value ? Field(get(*value)) : Field();

@@ -20,7 +20,6 @@ struct CodeLine {
   std::string classes;   ///< characteristic instructions among these: "2 LDG.128, 1 BAR.SYNC"
 };
 
-/// Lines of one file by number, possibly with gaps.
 struct SourcePart {
   std::string file;  ///< "kernels/matmul.cu"
   std::vector<CodeLine> lines;
@@ -33,10 +32,8 @@ struct VariantSource {
   int instructions = 0;            ///< static instructions of the kernels of one launch
 };
 
-/// Sources and machine code embedded in a program.
 class VariantSources {
  public:
-  /// The tables must outlive this object.
   VariantSources(const SourceText* texts, std::size_t count, const KernelResources& resources)
       : texts_(texts), count_(count), files_(texts, count), resources_(resources) {}
 

@@ -18,7 +18,6 @@ struct AskedWarp {
   std::uint64_t execution = 1;  ///< counted from 1
 };
 
-/// One access of one instruction by the warp.
 struct PicturedAccess {
   AnnotatedInstruction instruction;
   std::string buffer;  ///< name of the buffer; "shared" for shared memory
@@ -36,7 +35,6 @@ struct WarpPicture {
   std::vector<PicturedAccess> accesses;  ///< the first access of each kind, in order
 };
 
-/// Returns name and first address of the buffer that contains the address.
 using BufferOf = std::function<std::pair<std::string, std::uint64_t>(std::uint64_t address)>;
 
 struct TracedLine {

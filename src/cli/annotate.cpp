@@ -174,7 +174,6 @@ struct NoGpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Executes one launch and attributes its instructions, accesses and time to source lines.
 class AnnotateRun {
  public:
   AnnotateRun(const Context& context, const AnnotateArguments& options)

@@ -88,7 +88,6 @@ std::optional<DeviceSpecFile> spec_of_name(const std::string& name);
 /// "figures/fusion". Throws ConfigError.
 std::filesystem::path find_config(const std::string& given);
 
-/// Help text of --shard for `run` and `plan`.
 inline constexpr const char* kShardDoc =
     "only part I of N: the plan's groups are divided into N parts by estimated time; gpuexp merge "
     "combines the results of all parts";
@@ -98,9 +97,7 @@ struct ConfigOptions {
   ConfigOverrides overrides;
 
   void add_to(Command& command);
-  /// Reads every config. Throws ConfigError.
   std::vector<Config> read(const Registry& registry) const;
-  /// Reads all configs as one. Throws ConfigError.
   Config read_as_one(const Registry& registry) const;
 };
 
@@ -111,7 +108,6 @@ struct NamedVariant {
   const Family& family;
   const Variant& variant;
 };
-/// The variant named "family/variant". Throws ConfigError.
 NamedVariant find_variant(const Registry& registry, const std::string& name);
 
 /// A config with one experiment, or with none if `variants` is empty. The problem is the family's

@@ -144,7 +144,6 @@ std::vector<Report> read_all(const std::vector<std::string>& files) {
   return reports;
 }
 
-/// With --variants: the two runs, reduced to the paired variants.
 std::vector<Report> with_variants(std::vector<Report> runs, const std::vector<std::string>& pairs) {
   if (pairs.empty()) return runs;
   try {

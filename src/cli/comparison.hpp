@@ -24,7 +24,6 @@ struct ComparisonOptions {
 /// "0.98 % or 0.08 µs, whichever is larger".
 std::string effect_text(const MinimumEffect& effect);
 
-/// The minimum effect of a comparison, and its source.
 struct EffectInForce {
   MinimumEffect effect;
   std::string source;

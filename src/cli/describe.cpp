@@ -315,7 +315,6 @@ struct DescribeArguments {
   bool json = false;
 };
 
-// Variants that launch kernels of this program.
 std::vector<const Variant*> own_variants(const Family& family) {
   std::vector<const Variant*> own;
   for (const Variant& variant : family.variants) {

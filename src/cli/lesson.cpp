@@ -53,7 +53,6 @@ std::string path_on_page(const fs::path& results, const LessonArguments& options
   return path.lexically_relative(folder).generic_string();
 }
 
-// Reads the files that the page names, each once.
 class RecordedFiles {
  public:
   explicit RecordedFiles(const std::string& page) : folder_(fs::path(page).parent_path()) {}

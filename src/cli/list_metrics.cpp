@@ -21,7 +21,6 @@ struct ListMetricsArguments {
   bool json = false;
 };
 
-/// The counter's formula in Nsight Compute metrics.
 std::string definition(const Counter& counter) {
   std::string text(counter.numerator);
   if (!counter.denominator.empty()) text += fmt::format(" / {}", counter.denominator);

@@ -1,4 +1,3 @@
-// Progress on stderr during a run.
 #pragma once
 
 #include <cstddef>

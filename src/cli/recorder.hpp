@@ -1,4 +1,3 @@
-// Records a run in its log, its table, and on the terminal.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,3 @@
-// Reads results given on the command line.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// Resumes a run that ended early.
 #pragma once
 
 #include <optional>

@@ -23,7 +23,6 @@ namespace gpuexp::cli {
 
 namespace {
 
-/// Calls visit(member) for each member of the device that a worker reports.
 template <class Info, class Visit>
 void visit_device(Info& info, const Visit& visit) {
   const auto each = [&](auto&... members) { (visit(members), ...); };
@@ -107,7 +106,6 @@ std::optional<OpenDevice> device_of(const Json& greeting, std::string& no_device
   return OpenDevice{device_from(greeting.at("device")), nullptr};
 }
 
-/// The worker's command line, without the subcommand's name.
 std::vector<std::string> worker_arguments(const DeviceOptions& options, int device,
                                           const Environment& variables) {
   std::vector<std::string> arguments{"--device", std::to_string(device)};

@@ -1,4 +1,3 @@
-// The exception for unreadable hardware counters.
 #pragma once
 
 #include <stdexcept>

@@ -65,14 +65,12 @@ std::uint32_t alignment_of(const void* pointer) {
   return static_cast<std::uint32_t>(address & (~address + 1));
 }
 
-/// A descriptor that the library creates and destroys.
 template <class Opaque>
 using Descriptor = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque*)>;
 using Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
 using Operation = Descriptor<cublasLtMatmulDescOpaque_t>;
 using Preference = Descriptor<cublasLtMatmulPreferenceOpaque_t>;
 
-/// A column-major layout without padding.
 Layout make_layout(DataType type, std::int64_t rows, std::int64_t columns) {
   cublasLtMatrixLayout_t layout = nullptr;
   check(api().create_layout(&layout, cuda_type(type), static_cast<std::uint64_t>(rows),
@@ -116,7 +114,6 @@ Preference make_preference(const GemmBiasGelu& g) {
   return owned;
 }
 
-/// A product with its descriptors and selected algorithm.
 class Plan {
  public:
   Plan(const GemmBiasGelu& product, cublasLtHandle_t handle)

@@ -17,7 +17,6 @@ class CudaError : public DeviceError {
   cudaError_t code_;
 };
 
-/// Throws CudaError unless `code` is cudaSuccess.
 void check_cuda(cudaError_t code, const char* call, const char* file, int line);
 
 /// For destructors: clears the error and continues.

@@ -1,4 +1,3 @@
-// The executor that runs cells on a CUDA device.
 #pragma once
 
 #include <memory>

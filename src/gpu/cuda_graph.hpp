@@ -1,4 +1,3 @@
-// A CUDA graph captured from launches on a stream.
 #pragma once
 
 #include <functional>
@@ -12,7 +11,6 @@ namespace gpuexp {
 /// because it waits for the GPU, for example.
 class CapturedLaunches {
  public:
-  /// Captures the work that `queue` enqueues on the stream.
   CapturedLaunches(const CudaStream& stream, const std::function<void()>& queue);
   ~CapturedLaunches();
   CapturedLaunches(const CapturedLaunches&) = delete;

@@ -44,7 +44,6 @@ void check(cudnnStatus_t status, const char* call) {
     refuse(std::string("cuDNN: ") + call + ": " + fe::detail::get_error_string(status));
 }
 
-// Tensor ids of the plans.
 enum Uid : std::int64_t { kQ = 1, kK, kV, kO, kLogSum, kDO, kDQ, kDK, kDV };
 
 struct Plan {

@@ -36,9 +36,7 @@ class CuptiChip {
 
   bool has(const std::string& metric) const;
   std::vector<NsightMetric> metrics() const;
-  /// The range profiler's configuration image for these metrics.
   std::vector<std::uint8_t> config_of(const std::vector<const char*>& metrics) const;
-  /// Values of the metrics for one range of a counter data image.
   std::vector<double> values_of(const std::vector<std::uint8_t>& image,
                                 const std::vector<const char*>& metrics, std::size_t range) const;
 

@@ -10,7 +10,6 @@
 
 namespace gpuexp {
 
-/// Makes `device` current until it is destroyed.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {

@@ -1,4 +1,3 @@
-// Times the work on a stream between two events.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// A buffer's memory, on device or host, between guard zones.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,6 @@ class GuardedMemory {
   bool has(const void* address) const {
     return address >= memory_ && address < memory_ + bytes_ + 2 * kGuard;
   }
-  /// True if the steps access the buffer or its guards.
   bool is_reached_by(const PreparedSteps& steps) const {
     return steps.reach(memory_, bytes_ + 2 * kGuard);
   }
@@ -47,7 +45,6 @@ class GuardedMemory {
   /// Copies the buffer, including guards, to the image.
   void pull(const CudaStream& stream) const;
 
-  /// Writes the guards of the image.
   void set_guards(const CudaStream& stream) const;
   void queue_check(unsigned long long* d_changed, const CudaStream& stream) const;
 

@@ -10,7 +10,6 @@
 
 namespace gpuexp {
 
-/// Hardware counters of the current device's primary context.
 class HardwareCounters {
  public:
   /// Loads CUPTI and checks that the driver permits counters. Throws CountersUnavailable if it does
@@ -36,7 +35,6 @@ class HardwareCounters {
   std::vector<LaunchCounts> count(const std::vector<std::string>& metrics,
                                   const std::vector<Launch>& launches);
 
-  /// Deactivates the profiler.
   void release();
 
  private:

@@ -1,4 +1,3 @@
-// A cache of host memory for buffers.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,6 @@ class KeptHostMemory {
 
   void* get() const { return memory_; }
 
-  /// Returns all cached memory to the system.
   static void return_all() noexcept;
 
  private:

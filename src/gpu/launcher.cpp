@@ -60,7 +60,6 @@ std::string name_of_kernel(const void* host_function) {
   return name.substr(0, name.find('<'));
 }
 
-/// The step's name in a timeline.
 std::string kind_of(const Step& step) {
   if (const auto* const kernel = std::get_if<KernelStep>(&step.action))
     return name_of_kernel(kernel->shape.kernel);

@@ -76,7 +76,6 @@ class PreparedSteps {
   std::unique_ptr<CapturedLaunches> graph_;  ///< only if they are submitted as one graph
 };
 
-/// Prepares and enqueues the steps.
 void enqueue(const Steps& steps, const CudaStream& stream);
 
 }  // namespace gpuexp

@@ -15,7 +15,6 @@ std::optional<std::string> unavailable();
 
 enum class Operation { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all, shift };
 
-/// How buffers are registered with NCCL.
 enum class Buffers {
   plain,       ///< not registered
   registered,  ///< registered with the communicator (ncclCommRegister)

@@ -38,7 +38,6 @@ class Library {
     return f ? f(arguments...) : -1;
   }
 
-  /// The GPU or MIG instance with this UUID.
   std::optional<Device> device(const std::string& uuid) const {
     Device found = nullptr;
     if (!ready_ || call<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID", uuid.c_str(),
@@ -52,7 +51,6 @@ class Library {
   bool ready_ = false;
 };
 
-/// One of nvmlClocksEventReasons.
 struct ClockReason {
   unsigned long long bit;
   const char* name;
@@ -100,7 +98,6 @@ class Gpu {
     const auto value = number(name);
     return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
   }
-  /// NVML reports milliwatts.
   std::optional<double> watts(const char* name) const {
     constexpr double kMilliwattsPerWatt = 1000;
     const auto value = number(name);

@@ -1,4 +1,3 @@
-// Samples the driver's telemetry of a GPU.
 #pragma once
 
 #include <chrono>

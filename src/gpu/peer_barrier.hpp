@@ -46,7 +46,6 @@ struct ClockOffset {
 void queue_clock_questions(const Ranks<BarrierSignals>& signals, int peer, unsigned first,
                            int rounds, long long patience_ns, BarrierReport* report,
                            ClockOffset* d_offset, CUstream_st* stream);
-/// Runs on the rank whose clock is read.
 void queue_clock_answers(const Ranks<BarrierSignals>& signals, int rank, unsigned first, int rounds,
                          long long patience_ns, BarrierReport* report, CUstream_st* stream);
 

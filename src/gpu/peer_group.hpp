@@ -84,7 +84,6 @@ class PeerGroup {
 
   /// Throws DeviceError that names the missing rank if a barrier or launch timed out.
   void explain() const;
-  /// The report in which the problem's kernels store a timeout.
   WaitReport* launch_report() const;
 
   /// Time at which the last completed barrier released this rank, in nanoseconds of rank 0's clock.

@@ -1,4 +1,3 @@
-// One problem's buffers with guards.
 #pragma once
 
 #include <memory>
@@ -38,7 +37,6 @@ class ProblemCopy {
   /// outside device memory that the steps do not access, as do the checks below: no launch has
   /// changed these buffers, and a check would transfer them.
   void pull(const PreparedSteps& steps, const CudaStream& stream);
-  /// Updates the images of all buffers.
   void pull(const CudaStream& stream);
 
   /// Name of a buffer whose guards were overwritten, empty if none; restores the guards.
@@ -68,7 +66,6 @@ class ProblemCopy {
   std::vector<unsigned long long> fingerprints_;  ///< of the generated inputs
 };
 
-/// Bytes of a problem's buffers without guards.
 std::int64_t buffer_bytes(const Family& family, const void* problem);
 
 }  // namespace gpuexp

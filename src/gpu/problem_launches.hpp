@@ -42,7 +42,6 @@ class ProblemLaunches {
   PreparedVariant& prepare(const Variant& variant);
   LaunchContext context(const PreparedVariant& prepared) const;
 
-  /// Number of copies that launches in the mode write to.
   std::size_t copies_of(const Variant& variant, Mode mode);
   /// Restores the inputs of all copies that launches in the mode use.
   void reset(const Variant& variant, Mode mode);

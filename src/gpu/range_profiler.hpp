@@ -23,7 +23,6 @@ class RangeProfiler {
   RangeProfiler(const RangeProfiler&) = delete;
   RangeProfiler& operator=(const RangeProfiler&) = delete;
 
-  /// A counter data image for `ranges` ranges.
   std::vector<std::uint8_t> make_image(const std::vector<const char*>& metrics,
                                        std::size_t ranges) const;
 
@@ -39,7 +38,6 @@ class RangeProfiler {
   /// Ends the pass; true after the last pass.
   bool stop();
 
-  /// Decodes the counts into the image.
   void decode();
 
  private:
@@ -82,7 +80,6 @@ class LaunchRanges {
   std::exception_ptr error_;
 };
 
-/// Number of ranges with counts in an image.
 std::size_t ranges_in(const std::vector<std::uint8_t>& image);
 
 }  // namespace gpuexp

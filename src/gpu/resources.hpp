@@ -1,4 +1,3 @@
-// Owners of device memory, streams and events.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,6 @@ namespace gpuexp {
 /// CUDA_HOME and /usr/local/cuda, then NVIDIA's wheels in site-packages. The library stays loaded.
 void* open_library(const std::vector<std::string>& names, std::string& reason);
 
-/// A library loaded by open_library(), and its functions.
 class LoadedLibrary {
  public:
   /// `name`: display name ("cuBLAS").

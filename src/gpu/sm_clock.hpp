@@ -1,4 +1,3 @@
-// The SM clock at which kernels ran, read on the SMs without privileges.
 #pragma once
 
 #include <chrono>

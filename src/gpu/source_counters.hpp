@@ -1,4 +1,3 @@
-// Execution counts of instructions, from CUPTI's SASS metrics.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,6 @@ class StreamGate {
 
   bool available() const { return available_; }
 
-  /// Later work on the stream waits for open().
   void close(const CudaStream& stream);
 
   /// Unblocks the stream. False if the gate opened by itself kPatience after close(), because the

@@ -1,4 +1,3 @@
-// Encodes tensor maps with the driver.
 #pragma once
 
 #include <cuda.h>

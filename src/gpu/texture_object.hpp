@@ -1,4 +1,3 @@
-// Texture objects on linear memory.
 #pragma once
 
 #include <utility>
@@ -18,7 +17,6 @@ class TextureObject {
   TextureObject& operator=(const TextureObject&) = delete;
   TextureObject(TextureObject&& other) noexcept : object_(std::exchange(other.object_, 0)) {}
 
-  /// Address of the texture object, as a kernel parameter.
   void* parameter() { return &object_; }
 
  private:

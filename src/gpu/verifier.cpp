@@ -9,7 +9,6 @@ namespace gpuexp {
 
 namespace {
 
-// Copies `count` elements of a device array, starting at element `begin`, to the host.
 std::vector<double> copied(const void* d_array, DataType type, std::int64_t begin,
                            std::int64_t count) {
   const std::size_t size = size_of(type);

@@ -31,7 +31,6 @@ class Verifier {
              const CudaStream& stream, Verification& result);
 
  private:
-  /// The fp64 reference of one output.
   struct Reference {
     Reference(std::int64_t count, const ElementDraw& draw);
     ReferenceView view() const { return {value.as<double>(), magnitude.as<double>(), draw}; }

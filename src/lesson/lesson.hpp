@@ -13,7 +13,6 @@
 
 namespace gpuexp {
 
-/// Sources of the generated parts.
 struct LessonSource {
   const Registry& registry;
   const Report& report;

@@ -260,7 +260,6 @@ class Parser {
         {std::string(entry.substr(0, is)), std::string(entry.substr(is + kIs.size())), place()});
   }
 
-  // Splits the paragraph above the list at its values.
   void end_values() {
     is_open_ = is_in_values_ = false;
     const std::size_t blank = text_.rfind("\n\n");

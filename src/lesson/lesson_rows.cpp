@@ -27,7 +27,6 @@ const Family& find_family(const LessonPart& part, const Registry& registry) {
                                 allowed_names(part.subject, names_of(registry.families()))));
 }
 
-// Number of variants of each experiment among the rows.
 std::map<std::string, std::size_t> variants_by_experiment(const std::vector<RecordRef>& rows) {
   std::map<std::string, std::set<std::string>> variants;
   for (const ResultRecord& row : rows)

@@ -48,7 +48,6 @@ class VariantColumns : public ViewColumns {
     add("variant", false, &ResultRecord::variant);
   }
 
-  /// Adds the column unless all of its cells are empty.
   void add_any(const std::string& heading, bool is_number, const Cell& cell) {
     const bool is_there = std::any_of(experiment().rows.begin(), experiment().rows.end(),
                                       [&](const ResultRecord& row) { return !cell(row).empty(); });

@@ -20,7 +20,6 @@ namespace {
 // Thrown if a file lacks a value that it may lack.
 struct NotRecorded {};
 
-// One part's query to one file.
 class Query {
  public:
   Query(const LessonPart& part, const RecordedTable& file, bool may_lack)

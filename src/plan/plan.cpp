@@ -114,7 +114,6 @@ std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Famil
 
 namespace {
 
-/// Builds the groups of one experiment.
 class ExperimentPlanner {
  public:
   ExperimentPlanner(Plan& plan, std::size_t experiment, const KernelResources& resources,

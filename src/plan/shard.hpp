@@ -23,7 +23,6 @@ std::string to_string(const Shard& shard);
 /// Parses "2/4". Throws ConfigError for other text.
 Shard parse_shard(std::string_view text);
 
-/// A cell of the whole plan, and its shard, counted from 1.
 struct ShardedCell {
   std::string key;
   std::size_t shard = 1;

@@ -11,7 +11,6 @@
 
 namespace gpuexp {
 
-/// Which rows have a value in a column.
 enum class Presence {
   some,    ///< rows in which the value is known
   all,     ///< every row
@@ -25,7 +24,6 @@ struct FixedColumn : ColumnInfo {
   std::vector<std::string> values = {};  ///< allowed texts of an enumeration; empty: any text
 };
 
-/// All columns, in the order of reports.
 const std::vector<FixedColumn>& fixed_columns();
 
 const FixedColumn* find_fixed_column(std::string_view name);

@@ -21,7 +21,6 @@ struct Mismatch {
 
 inline constexpr std::size_t kMaxMismatches = 1000;
 
-/// Root-mean-square error of one output.
 struct RmsError {
   std::string buffer;
   double got = 0;
@@ -75,7 +74,6 @@ struct SampleTraits {
   double gpu_us(double time_us) const { return time_us * launches + preparation_us; }
 };
 
-/// SM clock over an interval.
 struct ClockReading {
   double mhz = 0;   ///< mean clock
   double load = 0;  ///< share of the interval in which the GPU was busy

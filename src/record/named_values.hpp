@@ -45,7 +45,6 @@ class NamedValues {
   /// Sets the value; ignores a name that is not in names().
   void set(std::string_view name, Field value);
 
-  /// The value of names()[place].
   const Field& at(std::size_t place) const { return values_.at(place); }
   Field& at(std::size_t place) { return values_.at(place); }
 

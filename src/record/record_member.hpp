@@ -19,7 +19,6 @@ using RecordMember =
                  std::optional<Status> ResultRecord::*, std::optional<StopReason> ResultRecord::*,
                  std::optional<Implementation> ResultRecord::*>;
 
-/// Type and allowed texts of a member's column.
 struct MemberFacts {
   FieldType type = FieldType::text;
   std::vector<std::string> values = {};  ///< allowed texts of an enumeration; empty: any text

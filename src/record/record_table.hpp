@@ -1,4 +1,3 @@
-// Result records and their columns.
 #pragma once
 
 #include <memory>
@@ -69,15 +68,12 @@ struct RecordTable {
   std::shared_ptr<const NameList> parameters_, metrics_, counters_, others_;
 };
 
-/// The value of the record in a column of its table.
 Field field_of(const RecordColumn& column, const ResultRecord& record);
-/// One field per column.
 std::vector<Field> fields_of(const std::vector<RecordColumn>& columns, const ResultRecord& record);
 /// Stores the value. Returns false, and leaves the record unchanged, if the column does not allow
 /// it.
 bool store(const RecordColumn& column, Field field, ResultRecord& record);
 
-/// The table with all values as fields.
 Table table_of(const RecordTable& table);
 
 }  // namespace gpuexp

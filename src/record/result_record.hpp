@@ -144,7 +144,6 @@ struct ResultRecord {
   bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
   bool is_vendor() const { return implementation == Implementation::library; }
   bool has_flag(std::string_view flag) const;
-  /// Median time of a passed row.
   std::optional<double> time_us() const;
   std::optional<double> half_interval_us() const;
 };

@@ -1,4 +1,3 @@
-// Time that a run spent on each phase.
 #pragma once
 
 #include <array>

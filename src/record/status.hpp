@@ -1,4 +1,3 @@
-// Status of a cell, reason why sampling ended, and origin of a variant's code.
 #pragma once
 
 #include <array>
@@ -36,7 +35,6 @@ inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged
                                          StopReason::interrupted};
 std::string_view name_of(StopReason reason);
 
-/// Origin of a variant's code.
 enum class Implementation {
   kernel,   ///< written in this program
   library,  ///< from a vendor's library

@@ -1,4 +1,3 @@
-// Annotated source as JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// Lower bounds on the times of two variants as text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// The cause of a difference as text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// Numbers for an experiment's charts that its table does not have.
 #pragma once
 
 #include "base/json.hpp"

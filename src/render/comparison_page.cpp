@@ -17,7 +17,6 @@ namespace gpuexp {
 
 namespace {
 
-// Outcomes in display order.
 constexpr std::array<Outcome, kOutcomeCount> kOrder{
     Outcome::broken,   Outcome::missing, Outcome::slower, Outcome::inconclusive, Outcome::faster,
     Outcome::repaired, Outcome::added,   Outcome::same,   Outcome::untested};

@@ -1,4 +1,3 @@
-// Counters and their changes as text.
 #pragma once
 
 #include <string>
@@ -15,7 +14,6 @@ std::string counter_fragment(std::string_view counter, double value);
 /// "4 sectors per load request instead of 32".
 std::string change_fragment(const CounterChange& change);
 
-/// The first four changes.
 std::string changes_fragment(const std::vector<CounterChange>& changes);
 
 /// "4 sectors per load request".

@@ -10,7 +10,6 @@
 
 namespace gpuexp {
 
-/// The explanation as one paragraph.
 std::string text_of(const ExperimentResults& experiment, const Explanation& explanation);
 
 /// "coalesced is predicted to be 16× as fast as naive: 2.5 sectors per load request instead

@@ -9,7 +9,6 @@
 
 namespace gpuexp {
 
-/// Results of one `info --check`.
 struct HealthReport {
   std::string device;      ///< name from the driver
   std::string uuid;        ///< "GPU-…"

@@ -17,7 +17,6 @@ std::string escape_markdown(const std::string& text);
 /// The view's table, followed by its footnotes as a list.
 std::string markdown_table(const ExperimentView& view);
 
-/// A list with escaped items.
 std::string markdown_list(const std::vector<std::string>& items);
 
 }  // namespace gpuexp

@@ -1,4 +1,3 @@
-// Pages and views of results.
 #pragma once
 
 #include <string>

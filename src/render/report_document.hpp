@@ -25,7 +25,6 @@ struct ReportDocument {
   std::string sources_note = {};
 };
 
-/// Passes the page to `write` in pieces.
 void write_html(const ReportDocument& document, const WritePart& write);
 
 }  // namespace gpuexp

@@ -1,4 +1,3 @@
-// A run's time by experiment, as a table.
 #pragma once
 
 #include <optional>

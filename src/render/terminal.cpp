@@ -26,7 +26,6 @@ std::string without_trailing_spaces(std::string line) {
   return line;
 }
 
-// Layout of one experiment's table in the terminal's width.
 class TableLayout {
  public:
   TableLayout(const ExperimentView& view, const TerminalOptions& options)
@@ -54,7 +53,6 @@ class TableLayout {
     return text;
   }
 
-  /// Headings of the columns that do not fit.
   std::vector<std::string> left_out() const {
     std::vector<std::string> headings;
     for (std::size_t c = shown_; c < view_.columns.size(); ++c)
@@ -128,7 +126,6 @@ class TableLayout {
   std::size_t bar_width_ = 0;
 };
 
-// A wrapped paragraph with a hanging indent after `lead`.
 std::string paragraph(const TerminalOptions& options, const std::string& lead,
                       const std::string& body, Style style) {
   const std::string first = std::string(kIndent, ' ') + options.text(lead);

@@ -1,4 +1,3 @@
-// The links between a host's GPUs as a matrix, as in nvidia-smi topo.
 #pragma once
 
 #include <string>

@@ -42,7 +42,6 @@ struct ExperimentView {
   std::vector<std::string> explanations;
 };
 
-/// A page of results.
 struct Page {
   std::vector<std::string> head;            ///< paragraphs before the experiments
   std::vector<ExperimentView> experiments;  ///< then published figures, then the run's time

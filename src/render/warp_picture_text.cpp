@@ -27,7 +27,6 @@ constexpr unsigned kSectors = 4;
 /// For each word of a line, the lanes that access it.
 using LineWords = std::array<LaneMask, kWords>;
 
-// The accessed lines by address, for the given lanes.
 std::map<std::uint64_t, LineWords> lines_of(const TracedAccess& access, LaneMask lanes) {
   std::map<std::uint64_t, LineWords> lines;
   sim::for_each_lane(lanes, [&](unsigned l) {
@@ -187,7 +186,6 @@ bool is_range(const TracedAccess& a) {
          a.kind == sim::Access::matrix_load;
 }
 
-// Legend for the kinds of access that the picture has.
 std::string legend(const WarpPicture& picture) {
   bool has_global = false;
   bool has_shared = false;

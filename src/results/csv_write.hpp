@@ -1,4 +1,3 @@
-// Rows of results as CSV (base/csv.hpp).
 #pragma once
 
 #include <string>
@@ -10,7 +9,6 @@ namespace gpuexp {
 
 std::string to_csv(const RecordTable& table);
 
-/// Passes the CSV to `write` in pieces.
 void print_csv(const RecordTable& table, const WritePart& write);
 
 }  // namespace gpuexp

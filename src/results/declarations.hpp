@@ -1,4 +1,3 @@
-// Problems of families, from the parameters of a row.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,3 @@
-// Published figures, with claims and outcomes, in a report's JSON.
 #pragma once
 
 #include <vector>

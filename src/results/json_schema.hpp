@@ -1,4 +1,3 @@
-// The JSON Schema of reports.
 #pragma once
 
 #include <string>

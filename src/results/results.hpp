@@ -1,4 +1,3 @@
-// Results by experiment. A value that the table lacks is empty.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,3 @@
-// Reading the log of a run.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,6 @@
 
 namespace gpuexp {
 
-/// Contents of a log.
 struct RunLog {
   /// A row for each cell whose group started, in the order of cells. A cell without a row line has
   /// status not_run and a reason with its number of samples. Complete if the log has the event

@@ -1,4 +1,3 @@
-// Writing the log of a run.
 #pragma once
 
 #include <cstddef>

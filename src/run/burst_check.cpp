@@ -10,7 +10,6 @@ namespace gpuexp {
 
 namespace {
 
-/// GPU seconds spent on a row's samples.
 double sampled_s(const Row& row) {
   double seconds = 0;
   for (const double time_us : row.samples_us)

@@ -16,8 +16,8 @@ namespace gpuexp {
 bool wants_burst_check(const MeasureSettings& settings, std::span<const Row> rows,
                        double highest_mhz);
 
-/// Runs the group's launches back to back, then stores a few samples in `sustained` of each timed
-/// row. All rows belong to one group. Changes no other field; a fault leaves the rows unchanged.
+/// Runs the group's launches back to back, then samples each timed row into `sustained`. `rows` are
+/// the rows of one group. A fault leaves them unchanged.
 void check_burst(Session& session, const Plan& plan, std::size_t group, std::span<Row> rows);
 
 /// True if the 95 % intervals of the row's median and of its sustained median do not overlap.

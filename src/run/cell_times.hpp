@@ -1,4 +1,3 @@
-// Durations of cells in earlier runs.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +16,6 @@ namespace gpuexp {
 /// problem is read from a file are not stored, because another file may have the same name.
 class CellTimes {
  public:
-  /// Contains no durations.
   CellTimes() = default;
   /// Reads `file`, if it exists, and then `recorded` for the cells that `file` lacks. Ignores
   /// lines other than "KEY SECONDS".

@@ -27,7 +27,6 @@ struct WarmUp {
   double seconds = 0;  ///< no launch starts later, except the first one
 };
 
-/// Times launches of the problem that the executor has set up.
 class LaunchTimer {
  public:
   virtual ~LaunchTimer() = default;
@@ -60,13 +59,11 @@ class LaunchTimer {
   virtual std::optional<ClockReading> sm_clock() = 0;
 };
 
-/// Availability of hardware counters.
 struct CounterSupport {
   std::string unavailable;           ///< reason and remedy; empty if counters are available
   std::vector<std::string> unknown;  ///< requested metrics that this GPU does not have
 };
 
-/// A launch to count.
 struct CountedLaunch {
   const Family* family = nullptr;
   Values values;
@@ -74,7 +71,6 @@ struct CountedLaunch {
   Mode mode = Mode::cold;
 };
 
-/// Reads hardware counters.
 class CounterReader {
  public:
   virtual ~CounterReader() = default;
@@ -91,7 +87,6 @@ class CounterReader {
                                           const std::vector<std::string>& metrics) = 0;
 };
 
-/// Counts executions of each instruction of a kernel.
 class SourceCounterReader {
  public:
   virtual ~SourceCounterReader() = default;

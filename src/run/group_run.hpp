@@ -1,4 +1,3 @@
-// Runs one group: verification, sampling, second verification.
 #pragma once
 
 #include <string>
@@ -19,7 +18,6 @@ class GroupRun {
   void run();
 
  private:
-  /// The state of one cell during the run.
   struct CellState {
     Row* row = nullptr;
     bool killed = false;   ///< its process was killed once, and the cell retried

@@ -1,4 +1,3 @@
-// Conversion of host errors that concern a single problem.
 #pragma once
 
 #include <new>

@@ -77,7 +77,6 @@ bool wait_readable(int socket, double timeout_s) {
   }
 }
 
-/// Space for a control message with one file descriptor.
 struct DescriptorMessage {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
 };

@@ -42,7 +42,6 @@ class RankExchange {
   /// time.
   explicit RankExchange(const RankPlace& place, double patience_s = kPatienceS);
 
-  /// The text and descriptor that one rank sent.
   struct RankMessage {
     std::string text;
     OwnedDescriptor descriptor;
@@ -52,9 +51,7 @@ class RankExchange {
   /// that names a rank that has ended or sent nothing in time.
   std::vector<RankMessage> all_gather(const std::string& text, int descriptor = -1);
 
-  /// The value of rank 0.
   std::int64_t from_first(std::int64_t value);
-  /// True if any rank passes true.
   bool is_any(bool value);
 
   const RankPlace& place() const { return place_; }
@@ -72,7 +69,6 @@ class RankExchange {
   std::vector<OwnedDescriptor> sockets_;  ///< on rank 0, one per rank; else one, to rank 0
 };
 
-/// A random meeting name of 128 bits.
 std::string random_meeting();
 
 }  // namespace gpuexp

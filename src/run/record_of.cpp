@@ -102,7 +102,6 @@ void fill_labels(ResultRecord& r, const Plan& plan, const Row& row) {
   if (row.stop_reason != StopReason::none) r.stop_reason = row.stop_reason;
 }
 
-// Fills the time columns of a passed row.
 void fill_times(ResultRecord& r, const Row& row, const Statistics& time_us) {
   r.time_median_us = time_us.median;
   if (time_us.median_ci95) {
@@ -124,7 +123,6 @@ void fill_times(ResultRecord& r, const Row& row, const Statistics& time_us) {
   if (row.baseline_time_us) r.speedup = *row.baseline_time_us / time_us.median;
 }
 
-// Fills the measurement conditions of a passed row.
 void fill_conditions(ResultRecord& r, const Plan& plan, const Row& row, const Statistics& time_us) {
   if (row.traits) {
     r.flushed_bytes = row.traits->flushed_bytes;

@@ -16,7 +16,6 @@ namespace gpuexp {
 /// every metric of the plan's families, and counter.<name> for every requested hardware counter.
 RecordTable empty_table(const Plan& plan);
 
-/// Converts the runner's row into a row of empty_table().
 ResultRecord record_of(const RecordTable& table, const Plan& plan, const Row& row);
 
 /// The column counter.<name>; also used for counts of a single kernel.

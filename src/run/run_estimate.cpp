@@ -23,9 +23,8 @@ constexpr double kPerCellSeconds = 0.01;
 // second of a pass. Allocating and filling 1 GiB takes 0.5 s.
 constexpr double kPassesOverHostMemory = 4;
 constexpr double kHostBytesPerSecond = 8e9;
-// Sampling beyond the minimum number of samples, until the median is precise enough. On an H200,
-// this takes three times as long as the minimum, but at most 0.1 s, and at most fine_seconds per
-// group.
+// Sampling beyond the minimum number of samples, until the median is precise enough. On an H200, it
+// takes three times as long as the minimum, but at most 0.1 s per group.
 constexpr double kExtraSamplingFactor = 3.0;
 constexpr double kMaxExtraSamplingSeconds = 0.1;
 

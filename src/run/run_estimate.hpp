@@ -1,4 +1,3 @@
-// Estimated duration of a run, computed from its plan and refined as rows complete.
 #pragma once
 
 #include <map>
@@ -28,7 +27,6 @@ class RunEstimate {
   /// Seconds of the cell's verification, warm-up and samples. The first cell of a problem also
   /// includes the references; a skipped cell takes 0 s.
   double cell_s(std::size_t cell) const;
-  /// Seconds of all unfinished cells.
   double left_s() const;
 
   /// Uses the row's time to refine the estimates of other cells of its variant. The estimate of

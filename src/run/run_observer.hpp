@@ -1,4 +1,3 @@
-// Events of a run.
 #pragma once
 
 #include <string>
@@ -27,9 +26,7 @@ class RunObserver {
   virtual void row_timed(const Row&) {}
   /// Called once per row, in plan order, except that rows with pending steps follow the others.
   virtual void row_finished(const Row&) {}
-  /// Reading of the row's hardware counters starts.
   virtual void count_started(const Row&) {}
-  /// The row's hardware counters could not be read.
   virtual void uncounted(const Row&, const std::string& /*why*/) {}
   /// The device was lost and reacquired.
   virtual void recovered(const std::string& /*why*/) {}

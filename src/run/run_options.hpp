@@ -1,4 +1,3 @@
-// Options of a run.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,6 @@ namespace gpuexp {
 
 namespace {
 
-/// Rows that are counted together, in plan order.
 struct Batch {
   std::vector<Row*> rows;
   std::int64_t bytes = 0;  ///< device memory of the rows' problems
@@ -135,7 +134,6 @@ class Runner {
     std::size_t count;
   };
 
-  /// Steps that a row still waits for after its group has run.
   struct Pending {
     bool burst_check = false;
     bool counters = false;
@@ -143,7 +141,6 @@ class Runner {
     bool any() const { return burst_check || counters || prediction; }
   };
 
-  /// Time spent on a group.
   struct Spent {
     double began_s = 0;  ///< seconds after the start of the run
     RunTimes times;
@@ -280,7 +277,6 @@ class Runner {
     }
   }
 
-  /// The cell's row before it runs.
   Row blank_row(const Group& group, const Cell& cell) const {
     Row row;
     row.group = &group;

@@ -18,7 +18,6 @@ std::vector<double> known(Iterator begin, Iterator end) {
   return values;
 }
 
-/// Median of the second half divided by the median of the first half.
 std::optional<double> second_half_over_first(const SampleClocks& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   const auto first = median_of(known(values.begin(), middle));

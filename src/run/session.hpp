@@ -15,7 +15,6 @@
 
 namespace gpuexp {
 
-/// The warm-up that the settings specify.
 inline WarmUp warm_up_of(const MeasureSettings& settings) {
   return {static_cast<std::size_t>(settings.warmup_launches), settings.warmup_seconds};
 }
@@ -67,7 +66,6 @@ class Session {
   int epoch() const { return epoch_; }
 
   Executor& executor() { return executor_; }
-  /// Requires an executor with a timer.
   LaunchTimer& timer() { return *executor_.timer(); }
   Tracer& tracer() { return tracer_; }
   RunObserver& observer() { return observer_; }

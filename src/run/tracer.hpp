@@ -1,4 +1,3 @@
-// Named trace ranges around the runner's steps.
 #pragma once
 
 #include <string>
@@ -13,7 +12,6 @@ class Tracer {
   virtual void pop() = 0;
 };
 
-/// A range that ends with its scope.
 class TraceRange {
  public:
   TraceRange(Tracer& tracer, const std::string& name) : tracer_(tracer) { tracer_.push(name); }

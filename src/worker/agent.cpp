@@ -23,7 +23,6 @@ namespace gpuexp {
 
 namespace {
 
-/// Bytes that wait to be sent on one connection.
 class Outbox {
  public:
   void add(std::string_view line) {

@@ -10,13 +10,11 @@
 
 namespace gpuexp {
 
-/// The other end has closed the connection.
 class ChannelClosed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Splits received bytes into lines.
 class LineBuffer {
  public:
   void append(std::string_view bytes) { text_.append(bytes); }

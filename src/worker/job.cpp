@@ -20,7 +20,6 @@ inline constexpr std::tuple kListedMembers<Hello>{&Hello::rank, &Hello::local_ra
 
 namespace {
 
-/// Names of a launcher's environment variables.
 struct Launcher {
   const char* rank;
   const char* ranks;

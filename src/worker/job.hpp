@@ -48,7 +48,6 @@ class JobLost : public std::runtime_error {
 /// First character of a line that the agent forwards to or from its worker.
 inline constexpr char kOfWorker = '=';
 
-/// The registration of a process at rank 0.
 struct Hello {
   int rank = 0;
   int local_rank = 0;
@@ -59,7 +58,6 @@ struct Hello {
 
 Hello hello_of(const JobOptions& options);
 std::string to_line(const Hello& hello);
-/// Parses the line. Throws JsonError for other lines.
 Hello hello_from(const std::string& line);
 
 }  // namespace gpuexp

@@ -18,7 +18,6 @@ namespace gpuexp {
 
 namespace {
 
-/// A worker that an agent started for rank 0.
 class AgentWorker final : public WorkerProcess {
  public:
   AgentWorker(AgentLink& link, const std::vector<std::string>& arguments) : link_(link) {
@@ -172,7 +171,6 @@ void JobRanks::admit(Channel channel, const JobOptions& options) {
     member.link = std::make_unique<AgentLink>(std::move(channel), hello.rank);
     member.hello = std::move(hello);
   } catch (const ChannelClosed&) {
-    // The process may connect again.
   }
 }
 

@@ -18,7 +18,6 @@ std::string of_rank(int rank, const std::string& buffer) {
   return fmt::format("{} of rank {}", buffer, rank);
 }
 
-/// Combines the verifications of all ranks.
 Verification merged(const std::vector<Verification>& of_ranks) {
   Verification all;
   double squares = 0;

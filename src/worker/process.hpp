@@ -1,4 +1,3 @@
-// A child process that runs this program, and a channel to it.
 #pragma once
 
 #include <string>

@@ -30,7 +30,6 @@ std::vector<std::string> ids_of(const std::vector<const Variant*>& sequence) {
 
 }  // namespace
 
-/// One request and its answer.
 class RemoteExecutor::Call {
  public:
   Call(RemoteExecutor& remote, const char* call) : remote_(remote), what_(call) {

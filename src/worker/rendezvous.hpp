@@ -30,7 +30,6 @@ class Rendezvous {
   int turned_away() const { return turned_away_; }
 
  private:
-  /// A connection that has not sent the complete secret yet.
   struct Guest {
     Channel channel;
     std::string said;

@@ -23,7 +23,6 @@ class Server {
         counter_reader_(*executor.counter_reader()),
         source_counter_reader_(*executor.source_counter_reader()) {}
 
-  /// Returns the content of "done". Throws DeviceError.
   Json answer(const Json& request) {
     const auto call = request.at("call").get<std::string>();
     if (call == "set_up") return set_up(request);

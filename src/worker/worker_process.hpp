@@ -1,4 +1,3 @@
-// A local or remote process that executes an executor's calls.
 #pragma once
 
 #include <functional>
