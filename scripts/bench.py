@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Times gpuexp itself.
 
-build     quickstart.sh in a fresh clone: wall time of its build and of its run, and processor time of kernels, of host code, of each
-          family, and of a family with one empty kernel. Toolkit and packages must be installed (scripts/quickstart.sh). Exit code 1 if
+build     quickstart.sh in a fresh clone: wall time of its build and of its run, and CPU time to compile kernels, host code, each
+          family, and a family with one empty kernel. Toolkit and packages must be installed (scripts/quickstart.sh). Exit code 1 if
           a time exceeds its limit
-harness   on this machine's GPU: time from the start of the process to the first row, and the parts of a run's wall time
-counters  on this machine's GPU: a config run without and with hardware counters. With a second binary (another version of gpuexp), also
-          its times, and the differences between the counters of the two
+harness   on this machine's GPU: time from the start of the process to the first row, and a run's wall time by phase
+counters  on this machine's GPU: a config run without and with hardware counters. A second binary (another version of
+          gpuexp) is timed as well, and its counters are compared with the first binary's
 host      without a GPU: wall time, peak memory and bytes written for reports of many rows and plans of many cells. The inputs are
           synthetic
 
@@ -32,7 +32,7 @@ REPO = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("GPUEXP_BUILD", REPO / "build"))
 GPUEXP = BUILD / "gpuexp"
 COMPILE_TIMES = "GPUEXP_COMPILE_TIMES"
-COUNTERS_AIM = 2.0  # time of a run with counters over the time without
+COUNTERS_AIM = 2.0  # time of a run with counters, divided by the time without counters
 EMPTY_FAMILY = """#include "kernels/common/launch.cuh"
 
 namespace gpuexp::empty_family {
@@ -62,7 +62,7 @@ def printed(*command):
 
 
 def compile_timed(command):
-    """Runs the command as a compiler launcher, and logs its processor time and output file."""
+    """Acts as CMake's compiler launcher: runs the compile command, and logs its CPU time and output file."""
     status = subprocess.run(command, check=False).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     output = command[command.index("-o") + 1] if "-o" in command else "?"
@@ -72,7 +72,7 @@ def compile_timed(command):
 
 
 def compile_seconds(log):
-    """Processor time of each family's file and of all host code, in seconds."""
+    """CPU time in seconds to compile each family's file, and to compile all host code."""
     kernels, host = {}, 0.0
     for line in log.read_text(encoding="utf-8").splitlines():
         seconds, output = line.split()
@@ -130,7 +130,7 @@ def build(options):
 
 
 def measured_run(binary, config, out, *options):
-    """Wall time, resource usage, parts of the time from the run's log, and number of rows."""
+    """Wall time, resource usage, times of the phases in the run's log, and number of rows."""
     wall, used = called([binary, "run", config, "--out", out, "--quiet", *options])
     with open(out / "log.jsonl", encoding="utf-8") as log:
         lines = [line for line in map(json.loads, log) if isinstance(line, dict)]
@@ -207,7 +207,7 @@ def counters(options):
 
 
 def measure(what, folder, *command):
-    """Runs a command three times with its output in a file, and prints the fastest run."""
+    """Runs a command three times with its output in a file, and prints the times of the fastest run."""
     runs = []
     for _ in range(3):
         with open(folder / "output", "wb") as file:
@@ -217,7 +217,7 @@ def measure(what, folder, *command):
 
 
 def longest_axes(family, cells):
-    """Axes with steps of 1 along the family's longest parameters, so that all variants together have about `cells` cells."""
+    """Axes with steps of 1 over the family's parameters with the widest ranges, so that all variants together have about `cells` cells."""
     wanted, axes = max(1, cells // len(family["variants"])), {}
     for p in sorted((p for p in family["parameters"] if isinstance(p["default"], int)), key=lambda p: p["min"] - p["max"]):
         if wanted > 1:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures operations of gpuexp's families in PyTorch and Triton with gpuexp's protocol, and writes gpuexp's columns.
+"""Measures operations of gpuexp's families in PyTorch and Triton by gpuexp's protocol, and writes results with gpuexp's columns.
 
 usage: bench_pytorch.py [CONFIG ...] [--out FOLDER] [--experiments GLOB ...] [--variants GLOB ...] [--set KEY=VALUE[,VALUE...] ...]
        bench_pytorch.py --operation elu|sin2_cos2|transpose|sum|softmax|layernorm|rmsnorm|attention|attention_backward|
@@ -19,9 +19,9 @@ training_block, with these variants:
   pytorch_foreach    training only: AdamW over lists of tensors; other variants use one fused kernel (fused=True)
   pytorch_graph      training steps only: forward, backward and AdamW as one CUDA graph
   pytorch_compiled_graph  training steps only: the compiled network, with AdamW, as one CUDA graph
-  triton             a kernel in Triton: scripts/pytorch/triton_kernels.py; sums have none, and torch.compile generates Triton
+  triton             a kernel in Triton: scripts/pytorch/triton_kernels.py; not for sums, for which torch.compile generates Triton
 
-The protocol is that of gpuexp: inputs are the same numbers, every element is compared with an fp64 reference before and after
+The protocol is the same as in gpuexp: inputs are the same numbers, every element is compared with an fp64 reference before and after
 timing, the variants of a problem are sampled alternately, twice the L2 size is read before each sample, and a sample is the time
 between two events that the GPU cannot reach before the host has enqueued both. docs/pytorch.md lists the differences.
 
@@ -214,7 +214,7 @@ def provenance_of(configs, versions, device, commit=None):
 
 
 class Interrupt:
-    """The first Ctrl-C ends the run after the current slice of samples and keeps the results; the second one ends it at once."""
+    """The first Ctrl-C ends the run after the current slice of samples and keeps the results; the second ends the process at once."""
 
     def __init__(self):
         self.came = False
@@ -241,7 +241,7 @@ class Bench:
 
         try:
             problem = torch_operations.problem_of(rows[0].group, seed, self.device)
-        except Exception as error:  # an error in one problem, most often out of memory, must not end the others
+        except Exception as error:  # an error in one problem, usually out of memory, must not end the run
             for row in rows:
                 row.end("failed", error_text(error))
             return
@@ -346,8 +346,8 @@ def measure(options, configs, cells):
 
     if not torch.cuda.is_available():
         raise Missing("PyTorch finds no GPU; --list and --ptx work without one", NO_GPU)
-    # Set before Triton is imported. One compile thread: starting a pool of workers takes longer than it saves. Without line
-    # tables, PTX does not contain paths of this machine.
+    # Set before Triton is imported. One compile thread, because starting a pool of workers takes longer than it saves. No line
+    # tables, because they contain paths of this machine.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
     from pytorch import torch_device

@@ -7,12 +7,12 @@ usage: compare_gpus.py ceilings A.json B.json [--scaled RESULTS.json]
        compare_gpus.py explanations A.json B.json
 
 ceilings: compares the ceilings of two files that `gpuexp info --measure --out FILE` wrote. RESULTS.json is from a run on B that had
-no measured ceilings: the table adds the values that its predictions used, which were scaled by both datasheets.
+no measured ceilings: the table adds the ceilings that its predictions used, scaled from another GPU by the ratio of the datasheets.
 times: summarizes COMPARISON.csv of `gpuexp compare A B --csv COMPARISON.csv` (- is standard input), grouped by one of its columns or
-of A's results.csv (default: experiment): number of rows with both times, median, lowest and highest ratio of B's time to A's, and
-number of rows with each verdict.
-kernels: lists rows of two results.json with counters in which a library launched different kernels on A and on B.
-explanations: counts for two outputs of `gpuexp explain RESULTS --all --json` the comparisons of two variants that agree on A and B.
+of A's results.csv (default: experiment): number of rows with both times; median, minimum and maximum of B's time divided by A's
+time; and number of rows with each verdict.
+kernels: lists the rows, in two results.json with counters, for which a library launched different kernels on A and on B.
+explanations: counts the comparisons of two variants that agree in two outputs of `gpuexp explain RESULTS --all --json`.
 
 Prints Markdown. Needs only the standard library. Exit codes: 0 printed; 2 nothing to compare.
 """

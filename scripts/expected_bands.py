@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Computes the bands in which a healthy GPU's ceilings fall, from recorded measurements of such GPUs.
+"""Computes the bands of a healthy GPU's ceilings from recorded measurements of healthy GPUs.
 
 usage: expected_bands.py FILE [FILE ...] [--update SPEC.json]
 
 FILEs are written by `gpuexp info --measure --out FILE`, for several cards of one GPU model, or several times for one card. Prints
-the section "expected" of configs/devices/<id>.json and its source; --update writes both into that file and keeps the rest.
+the section "expected" of configs/devices/<id>.json and its source; --update writes both into that file and keeps its other lines.
 
 Each ceiling has its own band: from the lowest to the highest end of the 95 % intervals of all recordings, widened on both sides by
-the larger of two margins. One is 2 % of that end (10 % if all recordings are of one card). The other is half the difference between
+the larger of two margins. One is 2 % of the end (10 % if all recordings are of one card). The other is half the difference between
 the lowest and the highest recorded value. Ends are rounded outwards to four digits.
 
-The half allows for cards that are not recorded: of three cards, the third lies outside the first two in two of three cases. The 2 %
-allow for other drivers, toolkits and temperatures. The 10 % also allow for other cards: with 2 %, another H200 fails most bands of
-one recorded H200. Link latencies of one card get 17 %, because its pairs differ. Floors vary more: a single recording gives them no
-band.
+Half the difference allows for cards that are not recorded: the value of a third card lies outside the range of the first two in two of
+three cases. 2 % allow for other drivers, toolkits and temperatures. 10 % also allow for other cards: with 2 %, another H200 is outside
+most bands of one recorded H200. Link latencies of one card have a margin of 17 %, because pairs of cards differ. Floors vary more than
+other ceilings and need more than one recording.
 
 Needs only the standard library. Exit codes: 0 done; 2 the files make no bands.
 """
@@ -30,16 +30,16 @@ from plotting.recorded import UsageError, exit_with, read_json
 ROOT = Path(__file__).resolve().parents[1]
 LEAST_MARGIN = 0.02
 ONE_CARD_MARGIN = 0.1
-# For link latencies of one card: it signals to one card of its machine a sixth faster than to another.
+# Link latencies: a card signals to one card of its machine a sixth faster than to another card.
 ONE_PAIR_MARGIN = 0.17
 DIGITS = 4
-# Launch times, which differ between processes on one card.
+# Launch times, which differ between processes even on one card.
 FLOORS = ("floor_", "kernel_latency", "link_kernel")
 LINKS = "link_"
-# These depend on the installed library and on the kernels that it selects.
+# Vendor calls, whose rates depend on the installed library and on the kernels that it selects.
 LIBRARY_PREFIX = "library."
 SOURCE = "recorded_ceilings"
-# Ceilings that depend on the machine around the GPU, which do not show the health of the GPU.
+# Ceilings that depend on the machine around the GPU and do not show the GPU's health.
 MACHINE_CEILINGS = {"host_call", "host_launch", "bus_to_device", "bus_to_host", "bus_both", "unit_change", "link_all"}
 
 
@@ -81,7 +81,7 @@ def read_recording(given):
 
 
 def read_recordings(files):
-    """Distinct recordings, which must all be of one GPU model."""
+    """The recordings without duplicates. Raises UsageError unless all are of one GPU model."""
     recordings = {}
     for file in files:
         recording = read_recording(file)
@@ -93,7 +93,7 @@ def read_recordings(files):
 
 
 def rounded(value, rounding):
-    """The value rounded to four digits in the given direction."""
+    """The value, rounded to four significant digits in the given direction."""
     number = Decimal(repr(value))
     step = Decimal(1).scaleb(number.adjusted() - DIGITS + 1)
     return float(number.quantize(step, rounding=rounding)) if number.as_tuple().exponent < step.adjusted() else value
@@ -104,7 +104,7 @@ def text_of(value, rounding=ROUND_HALF_EVEN):
 
 
 def band_of(ceilings, margin):
-    """Low end, high end and recorded range of one ceiling, as text."""
+    """Low end and high end of one ceiling's band, and the recorded range, as text."""
     low = min(c["low"] for c in ceilings)
     high = max(c["high"] for c in ceilings)
     values = [c["value"] for c in ceilings]
@@ -171,7 +171,7 @@ def source_of(recordings):
 
 
 def without(lines, first, last):
-    """The lines, without the range from the line that starts with `first` to the next one that starts with `last`."""
+    """The lines, without those from the first that starts with `first` to the next that starts with `last`."""
     start = next((i for i, line in enumerate(lines) if line.startswith(first)), None)
     if start is None:
         return lines
@@ -180,7 +180,7 @@ def without(lines, first, last):
 
 
 def updated(text, recordings):
-    """The spec with the new section and source. Edits lines, because json.dumps would not keep one ceiling per line."""
+    """The spec with the new section and source. Lines are edited, because json.dumps does not keep one ceiling per line."""
     source = f'    "{SOURCE}"'
     lines = without(without(text.splitlines(), '  "expected"', "  }"), source, source)
     sources = lines.index('  "sources": {')

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws one figure per family from the results of gpuexp runs; rows of several runs are drawn in one figure.
 
-Results are a results.json, a results.csv, or a run folder. The GPU's name is read from the JSON, for a CSV from the JSON next to it.
-All runs must be of one GPU. Panels that do not fit in FIGURE.png are drawn in FIGURE_2.png and so on.
-Other kinds of figures are drawn with the kind as first argument, as in `plot.py roofline …`.
+Results are a results.json, a results.csv, or a run folder. The GPU's name is read from the JSON; for a CSV, from the JSON next to it.
+All runs must be of one GPU. A kind as first argument, as in `plot.py roofline …`, draws another kind of figure.
+Panels that do not fit in FIGURE.png are drawn in FIGURE_2.png and so on.
 `plot.py KIND --help` describes each kind:
 
 roofline  variants of a run under the roofs of their GPU
@@ -35,7 +35,7 @@ except ImportError as error:
 # Kinds of figures other than those of families. Each module has a docstring for --help, add_arguments() and run().
 OTHERS = {"roofline": roofline, "drift": drift, "access": access, "links": links, "losses": losses, "ranks": rank_pictures}
 
-# Drawing functions by the kind that families declare (Family::figures). Arguments are the rows, then one Axis for each axis that
+# Drawing functions by the kind that families declare (Family::figures). Their arguments are the rows and one Axis for each axis that
 # the family declares.
 KINDS = {
     "ladder": products.ladder,
@@ -68,7 +68,7 @@ KINDS = {
 
 
 def declared():
-    """Figures that families declare. The registry's tests write this file and compare it with the declarations."""
+    """Figures that families declare. The registry's tests compare figures.json with the declarations."""
     return json.loads((Path(__file__).parent / "plotting" / "figures.json").read_text(encoding="utf-8"))
 
 
@@ -101,7 +101,7 @@ def cells_of(frame):
 
 
 def refer_to_first(first, other):
-    """Sets the speedups of the other run relative to the baselines of the first; NaN if the first run lacks the cell."""
+    """Sets the speedups of the other run relative to the first run's baselines; NaN if the first run lacks the cell."""
     is_baseline = (first["variant"] == first["baseline"]) & first["time_median_us"].notna()
     baselines = {cell: (row["variant"], row["time_median_us"]) for cell, (_, row) in
                  zip(cells_of(first[is_baseline]), first[is_baseline].iterrows())}  # fmt: skip

@@ -1,4 +1,3 @@
-// A launch's counts by instruction and by source line.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +85,6 @@ struct AnnotatedInstruction {
   ExecutedCounts counts;
 };
 
-/// A line's accesses to one buffer.
 struct LineAccess {
   std::string access;  ///< as in AnnotatedInstruction
   ExecutedCounts counts;
@@ -99,7 +97,6 @@ struct AnnotatedLine {
   ExecutedCounts counts;
 };
 
-/// One kernel, with all of its executions in the launch.
 struct AnnotatedKernel {
   const sim::Program* program = nullptr;
   std::string name;

@@ -1,4 +1,3 @@
-// A row of one run, compared with the row of another run that has the same key.
 #pragma once
 
 #include <cstddef>

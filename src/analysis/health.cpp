@@ -17,7 +17,6 @@ constexpr const char* kLinkCure =
     "nvidia-smi -i GPU -q shows it under GPU Link Info; reseat the board, check slot, riser and "
     "BIOS";
 
-/// A checked property and its expected value; empty if no value is expected.
 struct Topic {
   const char* name;
   std::string expected = {};

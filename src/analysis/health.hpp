@@ -1,4 +1,3 @@
-// Comparison of a GPU's state with the expected state (docs/health.md).
 #pragma once
 
 #include <string>

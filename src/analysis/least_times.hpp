@@ -71,10 +71,9 @@ struct SmShares {
   SmShareFrom from = SmShareFrom::nothing;
 };
 
-/// Both shares from the same source. From the grid if both grids are known: number of blocks,
-/// divided by the number of blocks if every SM had as many as the busiest SM. Else from the counter
-/// sm_balance_pct: cycles of the mean SM divided by cycles of the busiest SM. 1 if neither is
-/// known.
+/// Both shares from the same source. From both grids if known: number of blocks, divided by the
+/// number if every SM had as many as the busiest SM. Else from the counter sm_balance_pct: cycles
+/// of the mean SM divided by cycles of the busiest SM. 1 if neither is known.
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
                    const DeviceRates& rates);
 

@@ -16,10 +16,10 @@
 namespace gpuexp {
 
 /// Each ceiling for which a family declares sources, from the fastest passed row with an interval.
-/// There is no ceiling if no row qualifies, or if a row that might be faster failed (skipped rows
-/// do not count). The interval follows from the row's median time, and from a subtracted time of
-/// another variant but not from a subtracted floor. The clock's interval is the range of its
-/// readings. `floors_us` has samples of an empty kernel, by mode.
+/// There is no ceiling if no row qualifies, or if a row that might be faster failed. The interval
+/// follows from the row's median time, and from a subtracted time of another variant but not from a
+/// subtracted floor; for the clock, it is the range of readings. `floors_us` has samples of an
+/// empty kernel, by mode.
 MeasuredCeilings measured_ceilings(const RecordTable& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
                                    const DeviceSpec& device, const Registry& registry);

@@ -1,4 +1,3 @@
-// Comparison of two runs, row by row, for `gpuexp compare`.
 #pragma once
 
 #include <array>

@@ -1,4 +1,3 @@
-// Memory accesses of one warp at one source line, for drawing.
 #pragma once
 
 #include <cstdint>

@@ -83,7 +83,6 @@ std::string fitting_sets(const NamedVariant& named, Values values, const DeviceS
   return "";
 }
 
-// Throws ConfigError if the CPU cannot execute the cell.
 void check_is_executed(const NamedVariant& named, const Plan& plan,
                        const KernelResources& resources) {
   if (plan.groups.size() != 1)
@@ -147,7 +146,6 @@ bool is_requested(const SourceLine& line, const std::string& requested) {
   return requested == fmt::format("{}", line.line) || requested == to_text(line);
 }
 
-// The line that --line names, or the only line that accesses memory.
 SourceLine chosen_line(const AnnotateArguments& options, const AskedWarp& requested,
                        const std::vector<TracedLine>& lines) {
   std::vector<std::string> names;

@@ -39,7 +39,6 @@ enum class ExitCode {
   interrupted = 130,  ///< stopped by SIGINT or SIGTERM; rows measured so far are written
 };
 
-/// Columns of the text that `describe`, `list` and `list metrics` print.
 inline constexpr std::size_t kTextWidth = 100;
 
 struct Context {
@@ -76,7 +75,6 @@ std::filesystem::path config_dir();
 
 std::optional<std::filesystem::path> find_config_dir();
 
-/// Default of --gpu for commands that need no GPU.
 inline constexpr const char* kDefaultGpu = "h200";
 
 std::vector<DeviceSpecFile> device_specs();

@@ -1,4 +1,3 @@
-// Measurement of a device's ceilings and links, for `info --measure` and `info --check`.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +39,6 @@ std::filesystem::path ceilings_output(const std::string& out, const DeviceInfo& 
 /// Writes the ceilings to `path`, and prints the path on standard error. Throws ReportError.
 void keep_ceilings(const CeilingsRun& run, const std::filesystem::path& path);
 
-/// Prints on standard error which rows are missing, or that the run was interrupted.
 void report_missing(const CeilingsRun& run);
 
 Topology topology_here();

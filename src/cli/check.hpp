@@ -1,4 +1,3 @@
-// gpuexp info --check: the health of GPUs.
 #pragma once
 
 #include <optional>
@@ -17,10 +16,10 @@ struct CheckOptions {
   std::string out;                ///< with keep: file to write; empty: the default
 };
 
-/// Reads each GPU's state before and after measuring its ceilings, and compares state and ceilings
-/// with the values expected in configs/devices. Returns the exit code of the first measurement that
-/// failed; else `regressed` if a check failed or no expected values are known. Throws ConfigError,
-/// and ReportError if a file cannot be written.
+/// Reads each GPU's state before and after measuring its ceilings, and compares both with the
+/// values expected in configs/devices. Returns the exit code of the first failed measurement; else
+/// `regressed` if a check failed or no expected values are known. Throws ConfigError, and
+/// ReportError if a file cannot be written.
 ExitCode check(const Context& context, const CheckOptions& options);
 
 }  // namespace gpuexp::cli

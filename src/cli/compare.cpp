@@ -36,7 +36,6 @@ std::set<std::string> gpu_names(const std::vector<Report>& reports) {
   return names;
 }
 
-// Differences between the runs, except the GPUs that are compared.
 std::vector<std::string> notes_of(const std::vector<std::string>& files,
                                   const std::vector<Report>& reports,
                                   const std::set<std::string>& names) {

@@ -1,4 +1,3 @@
-// Comparison of two runs, used by `compare` and `run --against`.
 #pragma once
 
 #include <optional>

@@ -35,7 +35,6 @@ struct KernelCode {
   int local_bytes() const { return resource.local_bytes + resource.stack_bytes; }
 };
 
-// The kernels that the cell launches, each once, without kernels of libraries.
 std::vector<KernelCode> kernels_of(const Plan& plan, const Group& group, const Cell& cell,
                                    const KernelResources& resources) {
   std::vector<KernelCode> kernels;

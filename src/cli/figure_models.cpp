@@ -53,7 +53,6 @@ std::vector<std::string> counters_of(const Claims& claims) {
   return {names.begin(), names.end()};
 }
 
-// Predictions, on one device, of the rows to which the claims refer.
 class ModelRows {
  public:
   ModelRows(const Config& config, const Claims& claims, const DeviceSpec& device,

@@ -1,4 +1,3 @@
-// A run in several processes that a launcher (mpirun, srun) started.
 #pragma once
 
 #include <functional>

@@ -31,7 +31,6 @@ class Recorder final : public RunObserver {
   void save_mismatches(std::filesystem::path folder) { mismatches_ = std::move(folder); }
   const std::filesystem::path& mismatch_folder() const { return mismatches_; }
   int mismatch_files() const { return mismatch_files_; }
-  /// Number of rows without hardware counters, by reason.
   const std::map<std::string, int>& uncounted() const { return uncounted_; }
   /// Number of times that the device was lost and reopened, by reason.
   const std::map<std::string, int>& recoveries() const { return recoveries_; }

@@ -1,4 +1,3 @@
-// Per-instruction counts, on this machine's GPU, of a launch that the CPU has executed.
 #pragma once
 
 #include <cstdint>

@@ -40,9 +40,8 @@ std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string&
 std::string attached_tool();
 
 /// If a tool is attached, disables the gate, because the tool may wait for the GPU while the GPU
-/// waits for the host. Also disables isolation, because one process is easiest to observe. Keeps
-/// isolation if problems span GPUs, unless the tool is a debugger, which does not follow child
-/// processes.
+/// waits for the host. Also disables isolation, because one process is easiest to observe, unless
+/// problems span GPUs and the tool is no debugger (debuggers do not follow child processes).
 void adapt_to_attached_tool(DeviceOptions& options, bool spans_gpus, bool quiet);
 
 }  // namespace gpuexp::cli

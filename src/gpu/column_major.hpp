@@ -1,4 +1,3 @@
-// Row-major products on column-major libraries.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +5,9 @@
 namespace gpuexp {
 
 /// A column-major library reads a row-major matrix without padding as its transpose, so it computes
-/// Dᵀ = Bᵀ·Aᵀ: the first operand is B, the second is A, and neither is transposed. The leading
-/// dimension of each matrix is its row length in row-major order. Epilogue vectors with one element
-/// per row of Dᵀ have one element per column of D.
+/// Dᵀ = Bᵀ·Aᵀ: the first operand is B, the second is A, neither transposed. Leading dimensions are
+/// the row lengths in row-major order. Epilogue vectors with one element per row of Dᵀ have one per
+/// column of D.
 struct ColumnMajorProduct {
   std::int64_t rows;     ///< rows of the result and of the first operand
   std::int64_t columns;  ///< columns of the result and of the second operand

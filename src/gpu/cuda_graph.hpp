@@ -17,7 +17,6 @@ class CapturedLaunches {
   CapturedLaunches& operator=(const CapturedLaunches&) = delete;
 
   void replay(const CudaStream& stream) const;
-  /// Sets the arguments of the i-th kernel, in the order of enqueueing.
   void update_kernel(std::size_t i, const cudaKernelNodeParams& parameters) const;
 
  private:

@@ -28,7 +28,6 @@ namespace gpuexp {
 
 class CuptiChip {
  public:
-  /// `availability` is the device's counter availability image; empty if there is no device.
   CuptiChip(const std::string& name, const std::vector<std::uint8_t>& availability);
   ~CuptiChip();
   CuptiChip(const CuptiChip&) = delete;

@@ -1,4 +1,3 @@
-// The current device of this thread, and library handles per device.
 #pragma once
 
 #include <map>

@@ -10,7 +10,6 @@ struct CUstream_st;
 
 namespace gpuexp {
 
-/// Device memory of a comparison: the result, and the sums of each block.
 inline constexpr int kComparisonBlocks = 4096;
 struct ComparisonSpace {
   ComparisonSums sums;

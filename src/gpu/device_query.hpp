@@ -1,4 +1,3 @@
-// The devices of this machine.
 #pragma once
 
 #include <optional>

@@ -56,11 +56,10 @@ class EventTimer {
   StreamGate gate_;
 };
 
-/// Creates 15 streams and returns the one with the median time of an empty kernel. The time between
-/// two events around a kernel is a constant of the stream's hardware queue: 2.66 to 3.01 µs on an
-/// H200, and mostly among the shortest for the first stream of a process (docs/measuring.md). With
-/// an arbitrary stream, two runs of one binary would differ by this much. Without a gate, creates
-/// only one stream.
+/// Creates 15 streams and returns the one with the median time of an empty kernel; without a gate,
+/// creates one stream. The time between two events around a kernel is a constant of the stream's
+/// hardware queue: 2.66 to 3.01 µs on an H200, mostly among the shortest for a process's first
+/// stream (docs/measuring.md). Two runs on arbitrary streams would differ by this much.
 CudaStream typical_stream(EventTimer& timer);
 
 }  // namespace gpuexp

@@ -33,7 +33,6 @@ class SharedHostMemory {
   /// Alignment of the first byte in every process; at least buffer_alignment() of any buffer.
   static constexpr std::size_t kAlignment = std::size_t{2} << 20;
 
-  /// Address of a rank's memory, in this process and on its GPU.
   unsigned char* of(int rank) const { return mapped_[static_cast<std::size_t>(rank)]; }
 
  private:
@@ -106,7 +105,6 @@ void SharedHostMemory::unmap() {
 
 constexpr unsigned char kGuardPattern = 0xA5;
 
-// True if kernels that check contents can access the memory in place.
 bool is_its_own_image(Residence residence) {
   return residence == Residence::device || residence == Residence::managed;
 }

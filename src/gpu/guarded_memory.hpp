@@ -12,10 +12,9 @@
 
 namespace gpuexp {
 
-/// Uninitialized memory with a guard zone immediately before the first and after the last byte. The
-/// first byte is aligned to buffer_alignment(). Kernels that generate, check and compare contents
-/// access an image in device memory: a copy, transferred by pull() and push(), for buffers on the
-/// host, and the buffer itself for other buffers.
+/// Uninitialized memory between two guard zones, aligned to buffer_alignment(). Kernels that
+/// generate, check and compare contents access an image in device memory: for buffers on the host,
+/// a copy that pull() and push() transfer; else the buffer itself.
 class GuardedMemory {
  public:
   /// With `peers`, all ranks share device memory or page-locked host memory, and all must make the

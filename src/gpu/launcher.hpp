@@ -1,4 +1,3 @@
-// Enqueues the steps of variants on CUDA streams.
 #pragma once
 
 #include <functional>

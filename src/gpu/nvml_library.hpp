@@ -67,7 +67,6 @@ inline constexpr std::array<ClockReason, 9> kClockReasons{
      {0x080, "hw_power_brake_slowdown", true},
      {0x100, "display_clock_setting", false}}};
 
-/// Queries of one GPU. A result is empty if NVML or the GPU does not provide it.
 class Gpu {
  public:
   Gpu(const Library& library, Device device) : library_(library), device_(device) {}
@@ -148,7 +147,7 @@ class Gpu {
   Device device_;
 };
 
-/// The GPU with this CUDA UUID ("GPU-…"), or the GPU that contains the MIG instance with this UUID.
+/// The GPU with this CUDA UUID ("GPU-…"), or the GPU that contains this MIG instance.
 struct FoundGpu {
   Gpu gpu;
   bool is_mig_instance;

@@ -17,8 +17,8 @@ class NvmlSampler {
  public:
   static constexpr std::chrono::milliseconds kPeriod{50};
 
-  /// Samples the GPU with this UUID ("GPU-…"), or the GPU that contains the MIG instance with this
-  /// UUID. Reads nothing if NVML or the GPU is missing.
+  /// Samples the GPU with this UUID ("GPU-…"), or the GPU that contains this MIG instance. Reads
+  /// nothing if NVML or the GPU is missing.
   explicit NvmlSampler(const std::string& uuid);
   ~NvmlSampler();
   NvmlSampler(const NvmlSampler&) = delete;

@@ -9,9 +9,9 @@
 
 namespace gpuexp {
 
-/// State of the GPU with this UUID ("GPU-…", DeviceInfo::uuid), or of the GPU that contains the MIG
-/// instance with this UUID. Never throws: unknown values are empty. `load` stays empty. `processes`
-/// includes this process if it has a context on the GPU.
+/// State of the GPU with this UUID ("GPU-…"), or of the GPU that contains this MIG instance. Never
+/// throws: unknown values are empty. `load` stays empty. `processes` includes this process if it
+/// has a context on the GPU.
 DeviceState read_device_state(const std::string& uuid) noexcept;
 
 /// "580.159.04"; empty without NVML.

@@ -26,10 +26,10 @@ struct BarrierReport {
   long long released_ns;  ///< globaltimer when the last barrier released this rank
 };
 
-/// Signals to all ranks that this rank has reached barrier `number`, waits for all ranks, and then
-/// until a common time, which cancels the latency of the links. `ahead_ns` is the lead of this
-/// GPU's globaltimer over rank 0's globaltimer. If a rank does not arrive within `patience_ns`, the
-/// kernel stores a report and traps; later work on the stream never runs.
+/// Signals that this rank has reached barrier `number`, waits for all ranks, and then until a
+/// common time, because the latency of a link delays each signal. `ahead_ns` is the lead of this
+/// GPU's globaltimer over rank 0's. If a rank does not arrive within `patience_ns`, the kernel
+/// stores a report and traps; later work on the stream never runs.
 void queue_peer_barrier(const Ranks<BarrierSignals>& signals, int rank, int ranks, unsigned number,
                         long long ahead_ns, long long patience_ns, BarrierReport* report,
                         CUstream_st* stream);

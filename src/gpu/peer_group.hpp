@@ -45,7 +45,6 @@ class PeerMemory {
   std::vector<unsigned char*> mapped_;
 };
 
-/// One rank's membership in the group of a problem's ranks.
 class PeerGroup {
  public:
   /// Waits for the other ranks. Throws DeviceError.

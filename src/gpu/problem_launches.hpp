@@ -1,4 +1,3 @@
-// A problem on the device, and its prepared launches.
 #pragma once
 
 #include <deque>
@@ -12,7 +11,6 @@
 
 namespace gpuexp {
 
-/// Maximum number of launches in one graph.
 inline constexpr std::int64_t kMaxGraphLaunches = 1000;
 
 struct PreparedVariant {
@@ -49,7 +47,6 @@ class ProblemLaunches {
   /// graph.
   void enqueue(const Variant& variant, Mode mode);
 
-  /// True if a launch may have left persisting lines in L2.
   bool persists() const { return persists_; }
   /// Bytes of L2 that the variant's launches need set aside.
   std::int64_t set_aside_bytes(const Variant& variant) {

@@ -1,4 +1,3 @@
-// CUPTI's range profiler, which counts everything that runs while a range is open.
 #pragma once
 
 #include "gpu/cupti.hpp"
@@ -35,7 +34,6 @@ class RangeProfiler {
   void push(const std::string& name);
   void pop();
 
-  /// Ends the pass; true after the last pass.
   bool stop();
 
   void decode();

@@ -10,9 +10,9 @@
 namespace gpuexp {
 
 /// Uninitialized device memory, 256-byte aligned, ready on every stream. The destructor waits for
-/// all work on the device. The process keeps freed memory: the driver would clear returned memory
-/// in the background (2.5 ms per GiB on an H200), which takes a tenth of the bandwidth from other
-/// work (docs/results/README.md).
+/// all work on the device. The process keeps freed memory, because the driver would clear returned
+/// memory in the background (2.5 ms per GiB on an H200) with a tenth of the bandwidth
+/// (docs/results/README.md).
 class DeviceMemory {
  public:
   DeviceMemory() = default;

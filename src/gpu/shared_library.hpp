@@ -1,4 +1,3 @@
-// Toolkit libraries that are loaded at run time.
 #pragma once
 
 #include <optional>
@@ -14,7 +13,6 @@ void* open_library(const std::vector<std::string>& names, std::string& reason);
 
 class LoadedLibrary {
  public:
-  /// `name`: display name ("cuBLAS").
   LoadedLibrary(std::string name, const std::vector<std::string>& files);
 
   void* address_of(const char* symbol);
@@ -56,9 +54,8 @@ const Library& loaded() {
 }
 
 /// Calls missing(), which loads a library and returns why it must not be used. If the driver is not
-/// loaded, as in `plan`, the call runs in a forked child, whose exit frees the memory (cuBLAS
-/// allocates 200 MB for relocations). A process with driver threads must not fork, and it will use
-/// the library anyway.
+/// loaded, as in `plan`, the call runs in a forked child, whose exit frees the memory (200 MB for
+/// cuBLAS). A process with driver threads must not fork.
 std::optional<std::string> found_without_loading(std::optional<std::string> (*missing)());
 
 /// found_without_loading() for loaded<Library>(), called once.

@@ -1,4 +1,3 @@
-// Blocks a stream until the host has enqueued the timed work.
 #pragma once
 
 #include <atomic>

@@ -42,7 +42,6 @@ class Verifier {
   using References = std::map<std::size_t, Reference>;
   using Draws = std::map<std::size_t, ElementDraw>;
 
-  /// Output fingerprints of a launch that passed, and its verification.
   struct Passed {
     Draws draws;                              ///< drawn elements of the launch's outputs
     std::vector<unsigned long long> outputs;  ///< ProblemCopy::output_fingerprints

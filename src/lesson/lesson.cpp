@@ -196,7 +196,6 @@ class OwnFields {
   std::optional<Table> fields_;
 };
 
-// The file that the part names, or the page's results.
 RecordedTable recorded_for(const LessonPart& part, const LessonSource& source, OwnFields& own) {
   if (part.file().empty()) return own.table();
   try {

@@ -69,7 +69,6 @@ struct LessonPage {
 /// A text of the page, for messages: shortened to one line, without control characters.
 std::string in_message(std::string_view text);
 
-/// True if a part needs the page's results.
 bool needs_results(const LessonPage& page);
 
 /// Splits the page and drops generated text. Throws ConfigError "<name>:<line>: …" for a marker

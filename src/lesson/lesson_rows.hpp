@@ -1,4 +1,3 @@
-// Selection of the recorded rows that a part of a lesson shows.
 #pragma once
 
 #include <optional>

@@ -10,7 +10,6 @@
 
 namespace gpuexp {
 
-/// Lower bound and predicted time of each variant.
 std::string prediction_table(const FamilyRows& rows);
 
 /// Measured and predicted times of each variant, and a second table for metrics and errors that

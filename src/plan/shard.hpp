@@ -1,4 +1,3 @@
-// Shards: parts of a run, one per machine or GPU.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +31,8 @@ struct ShardedCell {
 
 /// The shard of each group, from 1 to `count`. Each group, longest first, is assigned to the shard
 /// with the least work, whether or not its cells can run on this machine. Durations are estimated
-/// only from the config and the problems, so that every machine with the same plan computes the
-/// same division. If there are more shards than groups, the additional shards are empty.
+/// only from the config and the problems, so that all machines compute the same division. Shards
+/// beyond the number of groups are empty.
 std::vector<std::size_t> shards_of_groups(const Plan& plan, std::size_t count);
 
 std::vector<ShardedCell> sharded_cells(const Plan& plan, std::size_t count);

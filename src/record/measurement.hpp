@@ -1,4 +1,3 @@
-// Measurement of one variant: verification of its results, and its samples.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,6 @@ namespace gpuexp {
 
 class NameList {
  public:
-  /// Appends a name, which must be new.
   void add(const std::string& name);
   const std::vector<std::string>& names() const { return names_; }
   std::optional<std::size_t> find(std::string_view name) const;

@@ -1,4 +1,3 @@
-// Conversion between members of ResultRecord and fields, by the member's type.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,6 @@
 
 namespace gpuexp {
 
-/// Seconds that a run, or one of its groups, spent on each phase.
 struct RunTimes {
   double set_up = 0;
   double reference = 0;

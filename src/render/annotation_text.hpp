@@ -1,4 +1,3 @@
-// Annotated source as text for a terminal.
 #pragma once
 
 #include <string>

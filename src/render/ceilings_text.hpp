@@ -1,4 +1,3 @@
-// Ceilings for reports and as text.
 #pragma once
 
 #include <string>

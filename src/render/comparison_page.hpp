@@ -1,4 +1,3 @@
-// A comparison of two runs as a Page.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// Explanations as JSON.
 #pragma once
 
 #include <string>

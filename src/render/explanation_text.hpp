@@ -1,4 +1,3 @@
-// Explanations as text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// A comparison of a fleet's GPUs as a Page and as JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// Results of `info --check` as text.
 #pragma once
 
 #include <optional>

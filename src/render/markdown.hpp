@@ -14,7 +14,6 @@ std::string render_markdown(const Page& page);
 
 std::string escape_markdown(const std::string& text);
 
-/// The view's table, followed by its footnotes as a list.
 std::string markdown_table(const ExperimentView& view);
 
 std::string markdown_list(const std::vector<std::string>& items);

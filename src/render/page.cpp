@@ -76,7 +76,6 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.limit_by : std::string(); });
   }
 
-  // Predicted times, for experiments without measured times.
   void add_predictions() {
     add_predicted_times(units_);
     std::map<std::string, double> baselines_us;
@@ -108,7 +107,6 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
   }
 
-  // Counters for which the variants declare expected changes.
   void add_counters() {
     std::vector<std::string> names;
     for (const ResultRecord& row : experiment().rows) {

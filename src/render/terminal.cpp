@@ -97,7 +97,6 @@ class TableLayout {
                                            : pad_right(text, widths_[column]);
   }
 
-  // The row's bar, padded to the width of the longest.
   std::string bar_cell(const ViewRow& row) const {
     const std::string shown =
         without_trailing_spaces(options_.text(bar(row.bar, view_.full_bar, bar_width_)));

@@ -1,4 +1,3 @@
-// Width, character set and colours of a terminal.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,3 @@
-// A text drawing of a warp's accesses at one source line: which lane accesses which word.
 #pragma once
 
 #include <string>

@@ -1,4 +1,3 @@
-// Comparison of rows with published figures.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,6 @@
 
 namespace gpuexp {
 
-/// The figures, with each claim's outcome computed from the rows.
 Json json_of_figures(const std::vector<PublishedFigure>& figures,
                      const std::vector<ResultRecord>& rows);
 

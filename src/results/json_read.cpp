@@ -71,7 +71,6 @@ class Reader {
 
   bool has_member(std::string_view name) const { return offsets_.count(std::string(name)) > 0; }
 
-  // Moves the scanner to the value of the report's member, and returns the value's place.
   Place member(const Place& root, std::string_view name) {
     const auto found = offsets_.find(std::string(name));
     if (found == offsets_.end()) values_.fail_for_absence(root, name);

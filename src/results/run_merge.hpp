@@ -1,5 +1,3 @@
-// Merges the logs of several runs into one result: the shards of a run, or whole runs of one config
-// on different GPUs.
 #pragma once
 
 #include <string>
@@ -23,10 +21,10 @@ struct MergedRuns {
   std::vector<std::string> missing;  ///< missing shards, and missing cells of shards
 };
 
-/// Merges the parts. Uses one of several parts with the same shard, of several whole runs on the
-/// same GPU, or of several simulated runs: a finished part first, then the part that ended last.
-/// Throws ReportError that names two parts and their difference, if parts differ in build, config,
-/// seed, options, cells or division into shards.
+/// Merges the parts. Of several parts with the same shard, whole runs on the same GPU, or simulated
+/// runs, it uses one: a finished part first, then the part that ended last. Throws ReportError that
+/// names two parts and their difference if parts differ in build, config, seed, options, cells or
+/// division into shards.
 MergedRuns merge_runs(std::vector<RunPart> parts);
 
 }  // namespace gpuexp

@@ -1,6 +1,5 @@
-// Checks whether times hold in a longer run: samples each timed row of a group again after the
-// group's launches have run back to back. A power cap takes longer to act than most rows take to
-// measure.
+// Samples a group's rows again after the group's launches have run back to back, because a power
+// cap takes longer to act than most rows take to measure.
 #pragma once
 
 #include <span>

@@ -11,9 +11,9 @@
 namespace gpuexp {
 
 /// Seconds per cell, stored in one file per GPU model. Cells that this machine has not run use the
-/// durations recorded on another GPU of the model (configs/cell_times). The number of samples, and
-/// so the duration, depends on the scatter of the times, which no plan can predict. Cells whose
-/// problem is read from a file are not stored, because another file may have the same name.
+/// durations recorded on another GPU of the model (configs/cell_times). No plan can predict a
+/// duration, because the number of samples depends on the scatter of the times. Cells whose problem
+/// is read from a file are not stored, because another file may have the same name.
 class CellTimes {
  public:
   CellTimes() = default;

@@ -11,7 +11,6 @@
 
 namespace gpuexp {
 
-/// Indices of the output buffers that the variant writes.
 std::vector<std::size_t> written_by(const Family& family, const Variant& variant);
 
 /// Maximum time of a reference on a GPU at reference_rate(). On an H200, this is enough for all
@@ -33,8 +32,8 @@ double reference_operations(const Family& family, const void* problem, const Var
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
                         double max_operations);
 
-/// Draws `share` of the `count` elements, but at least a few thousand, from the `available`
-/// elements that a launch has written.
+/// Draws `share` of the `count` elements, but at least 4096, from the `available` elements that a
+/// launch has written.
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
                             std::uint64_t seed);
 

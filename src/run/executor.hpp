@@ -77,11 +77,10 @@ class CounterReader {
 
   virtual CounterSupport counter_support(const std::vector<std::string>& metrics) = 0;
 
-  /// Counts each launch, starting from the cache state that its mode prescribes, and repeats it
-  /// until all counters are read. In Mode::graph, the launch uses the problem's copy that is next
-  /// in rotation. The problems are generated from the seed and are in memory together; the problem
-  /// of set_up() is released first. `metrics` must not contain metrics that counter_support()
-  /// reported as unknown.
+  /// Counts each launch, from the cache state that its mode prescribes, as often as the counters
+  /// require. In Mode::graph, the launch uses the copy that is next in rotation. The problems are
+  /// generated from the seed and are in memory together; the problem of set_up() is released first.
+  /// `metrics` must not contain unknown metrics (counter_support()).
   virtual std::vector<LaunchCounts> count(const std::vector<CountedLaunch>& launches,
                                           std::uint64_t seed,
                                           const std::vector<std::string>& metrics) = 0;
@@ -91,11 +90,11 @@ class SourceCounterReader {
  public:
   virtual ~SourceCounterReader() = default;
 
-  /// Returns the number of executions of each instruction of one kernel: the kernel with index
-  /// `kernel` among the launch's kernels with a non-empty grid. Includes later executions of the
-  /// same kernel in the launch. The problem is generated from the seed; the problem of set_up() is
-  /// released first. Call restart() before a second call, because a process may support only one.
-  /// Throws DeviceError with the reason if nothing can be counted.
+  /// Number of executions of each instruction of one kernel: the kernel with index `kernel` among
+  /// the launch's kernels with a non-empty grid. Includes later executions of this kernel in the
+  /// launch. The problem is generated from the seed; the problem of set_up() is released first. A
+  /// process may support only one call: call restart() before the next. Throws DeviceError if
+  /// nothing can be counted.
   virtual std::vector<CountedInstruction> count_source(const CountedLaunch& launch,
                                                        std::uint64_t seed, std::size_t kernel) = 0;
 };
@@ -150,7 +149,6 @@ class Executor {
   /// The variant's measured metrics, read from the outputs of its last launch.
   virtual MetricValues measured_metrics(const Variant& variant) = 0;
 
-  /// Reacquires a lost device; false if that is impossible.
   virtual bool recover() = 0;
 
   /// Continues in another process, which has launched nothing and has no problem set up; false if

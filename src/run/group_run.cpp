@@ -248,7 +248,7 @@ bool GroupRun::warm_up(const std::vector<CellState*>& cells) {
 
 /// The cells to sample in the next time slice: as many rounds as fit, each in a random order. All
 /// slices have the same length, because the clock rises by some percent, under tensor load, in the
-/// pause after a slice: kernels would appear faster in shorter slices.
+/// pause after a slice, so that kernels are faster in shorter slices.
 std::vector<GroupRun::CellState*> GroupRun::next_rounds(const std::vector<CellState*>& cells) {
   constexpr double kSliceS = 0.005;
   int rounds = round_s_ > 0 ? static_cast<int>(std::min(kSliceS / round_s_, 1e6)) : 1;

@@ -121,7 +121,6 @@ using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& comparison,
                                  std::int64_t first, const ReadElements& read);
 
-/// Adds the result for one output, given as sums over its elements, to `result`.
 void add_output(const std::string& buffer, const Comparison& comparison, const ComparisonSums& sums,
                 const FindMismatches& find, Verification& result);
 

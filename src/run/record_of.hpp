@@ -30,7 +30,6 @@ Table empty_kernel_table(const Plan& plan);
 /// times; the result row has the sums over all kernels.
 inline constexpr std::size_t kMaxKernelRows = 64;
 
-/// One row per kernel of the launch, for the first kMaxKernelRows kernels.
 std::vector<std::vector<Field>> kernel_fields_of(const Plan& plan, const Row& row);
 
 }  // namespace gpuexp

@@ -16,9 +16,9 @@ std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std:
                                      int round);
 
 /// True if the interval is examined at `now` samples, after its last examination at `before`
-/// samples. The first examination is at min_samples; each later one is after an increase by a
-/// quarter, at least 5 samples. More examinations would stop too early more often, by chance, and
-/// intervals narrow only with the square root of the number of samples.
+/// samples: at min_samples, and after each increase by a quarter, at least 5 samples. Each
+/// examination may stop too early by chance, and intervals narrow only with the square root of the
+/// number of samples.
 bool is_look(const MeasureSettings& settings, std::size_t before, std::size_t now);
 
 /// The cap that the number of samples or the elapsed time (including flushes) has reached, if any.

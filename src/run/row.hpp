@@ -14,7 +14,6 @@
 
 namespace gpuexp {
 
-/// The SM clock during a row's own samples.
 struct Clocks {
   double median_mhz;
   double min_mhz;

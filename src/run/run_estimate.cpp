@@ -50,9 +50,8 @@ double host_bytes(const Family& family, const void* problem) {
   return bytes;
 }
 
-/// The limit, divided by the share of the GPU that the grid fills: a grid that leaves most SMs
-/// idle takes many times its limit, which a larger grid does not. A limit by PCIe or links does
-/// not depend on the grid and is not divided. 0 if there is no limit.
+/// The limit, divided by the share of the GPU that the grid fills: a small grid takes many times
+/// its limit, a larger grid does not. A limit by PCIe or links is not divided. 0 without a limit.
 double limit_seconds(const Prediction& cell) {
   const bool scales_with_grid = cell.waves && cell.limit.by != "pcie" && cell.limit.by != "links";
   const double filled = scales_with_grid ? cell.waves->tail_efficiency_pct / 100 : 1.0;

@@ -28,7 +28,6 @@ class RunObserver {
   virtual void row_finished(const Row&) {}
   virtual void count_started(const Row&) {}
   virtual void uncounted(const Row&, const std::string& /*why*/) {}
-  /// The device was lost and reacquired.
   virtual void recovered(const std::string& /*why*/) {}
   /// All measurements are complete; `rows` rows wait for predictions from machine code.
   virtual void waiting_for_predictions(std::size_t /*rows*/) {}

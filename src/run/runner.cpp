@@ -86,10 +86,10 @@ void count(Session& session, const Plan& plan, const std::vector<Row*>& rows) {
   }
 }
 
-// Reads the hardware counters of one launch of each row. Rows are counted in batches whose
-// problems fit in memory together, because starting and ending a profiler pass takes most of the
-// time. Calls ended(row, seconds) for every row, counted or not, where `seconds` is the batch's
-// time divided by its number of rows. A fault leaves a row's other fields unchanged.
+// Reads the hardware counters of one launch of each row, in batches whose problems fit in memory
+// together, because starting and ending a profiler pass takes most of the time. Calls ended(row,
+// seconds) for every row, counted or not, with an equal share of the batch's time. A fault leaves a
+// row's other fields unchanged.
 void count_rows(Session& session, const Plan& plan, const std::vector<Row*>& rows,
                 const std::function<void(Row&, double)>& ended) {
   for (const Batch& batch : batches_of(plan, rows)) {

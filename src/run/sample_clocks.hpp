@@ -16,12 +16,11 @@ using SampleClocks = std::vector<std::optional<double>>;
 /// different clock.
 bool covers_load(const ClockReading& reading);
 
-/// Statistics of the readings; empty if no sample has a reading.
 std::optional<Clocks> clocks_of(const SampleClocks& mhz);
 
 /// True if the clock changed by over 2 % between the two halves of the samples, and the times
-/// changed inversely by at least half that percentage. Times of a memory-bound kernel may not
-/// change: its clock depends on the other kernels in the round.
+/// changed inversely by at least half as much. Times of a memory-bound kernel may not depend on the
+/// clock.
 bool drifted_with_clock(const std::vector<double>& samples_us, const Clocks& clocks);
 
 /// True if the power limit may keep the clock below its maximum: the driver reports throttling by

@@ -62,7 +62,6 @@ class Session {
   std::string end_reason();
   bool interrupted();
 
-  /// Changes whenever the set-up and warm-ups become invalid.
   int epoch() const { return epoch_; }
 
   Executor& executor() { return executor_; }

@@ -12,14 +12,12 @@
 
 namespace gpuexp {
 
-/// Starts a worker with rank 0's arguments. Throws std::system_error.
 using StartWorker =
     std::function<std::unique_ptr<ChildProcess>(const std::vector<std::string>& arguments)>;
 
 /// Serves rank 0 until dismissed, then ends the worker. Ignores SIGINT, SIGTERM and SIGHUP once
-/// rank 0 has accepted the agent: launchers send them to all processes, and rank 0 decides when to
-/// stop. Throws JobLost if rank 0 ends or does not accept the agent in time, and ConfigError like
-/// Rendezvous.
+/// accepted: launchers send them to all processes, and rank 0 decides when to stop. Throws JobLost
+/// if rank 0 ends or does not accept the agent in time, and ConfigError like Rendezvous.
 void serve_as_agent(const JobOptions& options, const StartWorker& start);
 
 }  // namespace gpuexp

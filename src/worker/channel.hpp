@@ -1,4 +1,3 @@
-// Lines of text between two processes.
 #pragma once
 
 #include <functional>

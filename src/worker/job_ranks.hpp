@@ -1,5 +1,3 @@
-// Rank 0's connections to the agents of the other ranks, and to the workers that the agents
-// started.
 #pragma once
 
 #include <atomic>

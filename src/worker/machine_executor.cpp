@@ -66,7 +66,6 @@ Sample merged(const std::vector<Sample>& of_ranks) {
   return all;
 }
 
-/// The fault of a DeviceError; empty for other exceptions.
 std::optional<DeviceFault> fault_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);

@@ -18,7 +18,6 @@ class ChildProcess final : public WorkerProcess {
  public:
   static constexpr int kChannelDescriptor = 3;
 
-  /// `arguments` without the program's name. Throws std::system_error.
   explicit ChildProcess(const std::vector<std::string>& arguments);
   ~ChildProcess() override;
 

@@ -1,4 +1,3 @@
-// The connections of a job's processes to rank 0: over TCP, authenticated by a shared secret.
 #pragma once
 
 #include <filesystem>

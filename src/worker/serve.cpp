@@ -63,7 +63,6 @@ class Server {
  private:
   static Mode mode_of(const Json& request) { return wire::mode_from(request.at("mode")); }
 
-  /// The runner's name for the phase of this call.
   static const char* phase_of(const std::string& call, Mode mode) {
     if (call == "warm_up") return "warm-up";
     const bool is_profiled = call == "launch" && mode == Mode::profile;

@@ -1,4 +1,3 @@
-// The worker's side of RemoteExecutor: executes requests on an executor of its own.
 #pragma once
 
 #include <functional>

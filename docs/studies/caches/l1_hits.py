@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes l1_hits.csv: wavefronts and cycles of loads for which L1 holds the words of some lanes. Needs nvcc, ncu and a GPU.
+"""Writes l1_hits.csv: wavefronts and cycles of loads that hit L1 in some lanes and miss in the others. Needs nvcc, ncu and a GPU.
 
 usage: l1_hits.py [--program COMPILED] > l1_hits.csv
 """
@@ -21,7 +21,7 @@ def output_of(command):
 
 
 def counted(program):
-    """{metric: count} of each kernel, in launch order."""
+    """A list with {metric: count} for each kernel, in launch order."""
     text = output_of(["ncu", "--clock-control", "none", "--csv", "--metrics", f"{DATA},{TAGS}", program])
     kernels = {}
     for row in csv.DictReader(io.StringIO(text[text.index('"ID"') :])):

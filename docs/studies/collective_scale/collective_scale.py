@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Estimates the time of an all-reduce on 8 to 1024 GPUs in nodes of 8; computed, not measured.
+"""Computes the time of an all-reduce on 8 to 1024 GPUs in nodes of 8 from measured link ceilings.
 
 usage: collective_scale.py LINKS.json [--network-gb-per-s 50] [--network-latency-us 5] [--gpus-per-node 8]
 
 LINKS.json contains the link ceilings of two GPUs of a node, as measured by `gpuexp info --measure` (configs/ceilings/ID.links.json).
-The network between nodes is not measured. Its parameters are a rate per GPU and direction (default: one 400 Gb/s port, 50 GB/s,
+The network between nodes is not measured. It is described by a rate per GPU and direction (default: one 400 Gb/s port, 50 GB/s,
 NVIDIA ConnectX-7 and Quantum-2 datasheets) and a latency per step.
 
-The model adds latency and bytes / bandwidth of each step (alpha, beta; Thakur, Rabenseifner, Gropp, IJHPCA 19, 2005, section 4):
-  ring       2 (n - 1) steps around all n GPUs, each with an n-th of the vector, at the rate of the slowest hop. A node has as many
-             rings as ports; each ring carries its share of the vector through its own port.
-  two_level  a reduce-scatter within each node, an all-reduce around a ring of nodes for each part, and an all-gather within each
-             node: only an eighth of the vector crosses the network per GPU.
-  tree       two_level with a reduction and a broadcast along a binary tree of nodes, 2 log2(nodes) steps with the whole part. Two
-             trees share the work (Sanders, Speck, Traff, Parallel Computing 35, 2009; NCCL's double binary trees).
+The time is the sum over steps of latency plus bytes / bandwidth (alpha, beta; Thakur, Rabenseifner, Gropp, IJHPCA 19, 2005, section 4):
+  ring       2 (n - 1) steps around all n GPUs, each with an n-th of the vector, at the rate of the slowest hop. Each network
+             port of a node has a ring of its own, which carries its share of the vector.
+  two_level  a reduce-scatter within each node, an all-reduce of each GPU's part around a ring of nodes, and an all-gather
+             within each node: per GPU, only an eighth of the vector crosses the network.
+  tree       two_level with a reduction and a broadcast along a binary tree of nodes, 2 log2(nodes) steps with the GPU's
+             whole part. Two trees share the work (Sanders, Speck, Traff, Parallel Computing 35, 2009; NCCL's double binary trees).
 A step within a node takes the measured latencies of a signal and a fence, plus bytes / bandwidth of stores in both directions.
 
-Prints CSV: gpus, nodes, bytes, and for each algorithm its time in us and its bus bandwidth in GB/s as defined by nccl-tests
+Prints CSV: gpus, nodes, bytes, and for each algorithm its time in us and its bus bandwidth in GB/s, defined as in nccl-tests
 (2 (n - 1) / n times the vector divided by the time). Needs only the standard library. Exit codes: 0 printed; 2 the file has no link
 ceilings.
 """
@@ -52,7 +52,7 @@ def ring(links, gpus, nodes, size):
 
 
 def within_nodes(links, in_node, size):
-    """Time of a reduce-scatter or an all-gather within a node, in one step with all other GPUs of the node."""
+    """Time of a reduce-scatter or an all-gather within a node, in one step in which each GPU exchanges with all others of the node."""
     return links.step_us + (in_node - 1) / in_node * size / links.rate
 
 
@@ -67,7 +67,7 @@ def tree(links, gpus, nodes, size):
     in_node = gpus // nodes
     part = size / in_node
     depth = math.ceil(math.log2(nodes)) if nodes > 1 else 0
-    # Pieces are pipelined: the latency of every level counts, and the bytes count once in each direction.
+    # The levels are pipelined: the latency of every level is added, but the bytes only once per direction.
     between = 2 * depth * links.network_us + (2 * part / links.network_rate if depth else 0)
     return 2 * within_nodes(links, in_node, size) + between
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares hardware counters of a run with those that Nsight Compute reads for the same kernels.
+"""Compares the hardware counters of a run with the counters that Nsight Compute reads for the same kernels.
 
 usage: check_counters.py RUN NCU.csv [--means] [--gpuexp PROGRAM]
 
@@ -10,12 +10,11 @@ the same cells, one launch each, in the same order:
     ncu --clock-control none --cache-control none --replay-mode application --print-units base --csv --page raw \\
         --nvtx --nvtx-include 'gpuexp@measure/' --metrics METRICS build/gpuexp run CONFIG --profile > NCU.csv
 
-METRICS are the numerators and denominators of `gpuexp list metrics --json`; `check_counters.py --metrics` prints them. Application
-replay is needed, because the program then flushes the caches before each pass. A subset of the METRICS is sufficient; counters that
-need other metrics are omitted.
+METRICS are the numerators and denominators of `gpuexp list metrics --json`; `check_counters.py --metrics` prints them. With
+application replay, the program flushes the caches before each pass. Counters whose METRICS are missing are omitted.
 
---means compares means over equal cells (of several experiments) instead of single launches, which reduces the effect of differences
-between launches. The table then also shows the widest range of the launches of one program.
+--means compares means over equal cells of several experiments instead of single launches, because launches differ. The table then
+also shows the widest range of values that one program measured for a cell.
 
 Prints a Markdown table: for each counter the number of kernels, and the median and largest relative difference over kernels with
 large enough counts (DRAM: 10 MB; events: 1000). Needs only the standard library. Exit codes: 0 printed; 2 the inputs do not match.
@@ -36,7 +35,7 @@ from plotting.recorded import UsageError, exit_with, read_report  # noqa: E402
 
 MIN_BYTES = 10e6
 MIN_EVENTS = 1000
-# A kernel that Nsight Compute profiles but that is not part of the launch: it flushes the caches before it.
+# Nsight Compute also profiles this kernel, which flushes the caches before the launch.
 NOT_LAUNCHED = "flush_kernel"
 # Nsight Compute lists only kernels; a run with counters also lists memory fills.
 NOT_A_KERNEL = "cudaMemsetAsync"
@@ -54,7 +53,7 @@ def metrics_of(counters):
 
 
 def read_ncu(path):
-    """A list of {metric: value} per kernel, with its name under "Kernel Name"."""
+    """A list with {metric: value} for each kernel, whose name is under "Kernel Name"."""
     with open(path, newline="") as file:
         lines = [line for line in file if line.startswith('"')]
     rows = list(csv.reader(lines))
@@ -94,7 +93,7 @@ def check_kernels(ours, theirs):
 
 
 def pairs(counter, ours, theirs):
-    """((cell, index of the kernel in it), value of the run, value of Nsight Compute) of each kernel with a large count."""
+    """((cell, index of the kernel in the cell), value of the run, value of Nsight Compute) of each kernel with a large count."""
     place_in_cell = collections.Counter()
     for our, their in zip(ours, theirs):
         place_in_cell[our["key"]] += 1
@@ -116,7 +115,7 @@ def differences(counter, ours, theirs):
 
 
 def differences_of_means(counter, ours, theirs):
-    """differences() of means over equal cells, and the widest range of one program's values relative to their mean."""
+    """differences() of means over equal cells, and the widest range of one program's values for a cell, relative to their mean."""
     values = collections.defaultdict(lambda: ([], []))
     for kernel, value, reference in pairs(counter, ours, theirs):
         values[kernel][0].append(value)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Counts the differences that `gpuexp explain` explains in every recorded run: the tables of docs/explaining.md.
+"""Prints the tables of docs/explaining.md: how many differences `gpuexp explain` explains in each recorded run.
 
     docs/studies/explanations/explained_shares.py build/gpuexp
 
-Prints a row for each run, with the differences above 5 % between rows with counters on each GPU, without families of divergence. A
-second table has a row for each cause. Runs without such differences are omitted.
+The first table has a row for each run, with the number of differences above 5 % on each GPU between rows with counters; families of
+divergence and runs without such differences are left out. The second table has a row for each cause.
 """
 import argparse
 import collections

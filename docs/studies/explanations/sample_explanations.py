@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Draws random explanations, with the lower bounds on time against which to check them.
+"""Draws a random sample of explanations, with the lower bounds on time with which a reader checks them.
 
     build/gpuexp explain docs/results/h200/all.json.zst --all --json > explanations.json
     docs/studies/explanations/sample_explanations.py explanations.json [--table]
 
-Prints how many of the differences above 5 % are explained, by which causes, then 40 of them with their texts and the lower bounds
-on time of both variants. --table prints the rows of docs/explaining.md, to which a reader adds verdicts. The sample depends on the
-seed and on the differences, not on their explanations.
+Prints the number of differences above 5 % by cause, then 40 of these differences with their explanations and the lower bounds on
+time of both variants. --table prints the rows of docs/explaining.md, to which a reader adds verdicts. The sample depends on the seed
+and on the differences, not on the explanations.
 """
 import argparse
 import collections
 import json
 import random
 
-# Variants of these families differ in idle lanes, which amounts per warp and counters show directly.
+# Variants of these families differ in idle lanes, which counters show directly.
 DIVERGENCE = ("divergence", "switch_divergence")
 NAMES = {"idle_sms": "idle SMs"}
 # Parameters that identify the rows of the table.
@@ -21,7 +21,7 @@ SHOWN = ("n", "k", "rows", "columns", "stride", "fields", "loads_per_thread", "e
 
 
 def differences(explanations, least):
-    """Resolved differences above the factor `least`, without families of divergence."""
+    """Differences that the samples resolve and that exceed the factor `least`, without families of divergence."""
     return [e for e in explanations
             if e["differs"] and max(e["factor"], 1 / e["factor"]) > least and e["family"] not in DIVERGENCE]
 
@@ -37,13 +37,13 @@ def place(explanation):
 
 
 def drawn(explanations, number, seed):
-    """A random sample, drawn from an order that does not depend on the explanations."""
+    """A random sample, drawn in an order that does not depend on the explanations."""
     ordered = sorted(explanations, key=place)
     return random.Random(seed).sample(ordered, min(number, len(ordered)))
 
 
 def least_times(bound):
-    """The three largest lower bounds on time, each as 'resource time (amount)'."""
+    """The three largest lower bounds on time, each as 'resource time (count)'."""
     if not bound:
         return "not known"
     longest = sorted(bound["least_times"], key=lambda t: -t["least_time_us"])[:3]

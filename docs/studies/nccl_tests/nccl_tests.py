@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares times of NCCL's collectives measured by nccl-tests and by gpuexp back to back.
+"""Compares the times of NCCL's collectives in launches back to back, as measured by nccl-tests and by gpuexp.
 
     build/gpuexp run back_to_back --out results/back_to_back
     docs/studies/nccl_tests/nccl_tests.py run results/back_to_back/results.csv --build nccl-tests/build --gpus 2 --out nccl_tests.csv
@@ -8,8 +8,8 @@
 `run` starts nccl-tests (https://github.com/NVIDIA/nccl-tests, built with make) for each problem of variant nccl on the given number
 of GPUs: the same number of launches, 20 warm-ups, the slowest rank's time (-a 3), no data check, and the same number of replays (-G)
 for problems measured as a graph. Ranks are threads, or processes as in gpuexp if nccl-tests was built with MPI=1 and is started by
-`--launcher "mpirun -n 2"`. Each size has its own run, because nccl-tests otherwise alternates between parts of its buffers. The median
-of several runs is used. `compare` prints both times of each problem. Its exit code is 1 if they differ by more than 3 % (vectors of
+`--launcher "mpirun -n 2"`. Each size has its own run, because nccl-tests otherwise alternates between parts of its buffers. Times are
+medians of several runs. `compare` prints both times of each problem. Its exit code is 1 if they differ by more than 3 % (vectors of
 16 MiB and longer) or 10 % (shorter vectors).
 """
 import argparse
@@ -60,7 +60,7 @@ def measured(path):
 
 
 def times_of(results):
-    """(in place or not, time) for the only size in the output of nccl-tests -J."""
+    """(in place or not, time) for the only size that the output of nccl-tests -J contains."""
     (result,) = results["results"]
     for place, name in (("no", "out_of_place"), ("yes", "in_place")):
         if result.get(name) is not None:
@@ -82,7 +82,7 @@ def run_once(program, dtype, size, gpus, replays, launcher):
 
 
 def run(arguments):
-    """Appends the medians of several runs to the file."""
+    """Appends the median times of several runs to the file."""
     problems = {key[:5]: launches // LAUNCHES if key[4] == "back_to_back_graph" else 0
                 for key, (_, launches) in measured(arguments.results).items() if key[3] == arguments.gpus}
     if not problems:

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Estimates the time to sample every row of a run to a share of its minimum effect, and the share of undecided rows.
+"""Estimates the time to sample every row of a run until its interval is a given share of the minimum effect, and the share of rows that
+are then undecided.
 
 usage: precision_cost.py RESULTS.json --noise NOISE.json [--shift SHARE]
 
-The estimate uses the intervals and sample counts of the run. Half-widths decrease with the square root of the number of samples, down
-to half a tick of the timer. All variants of a group have the same number of samples, at most 1000 and at most 2 s each; the time per
-group is limited. A second run of the same binary differs by a share of the minimum effect that is exponentially distributed with mean
+The estimate uses the intervals and sample counts of the run. An interval's half-width decreases with the square root of the number of
+samples, down to half a tick of the timer. All variants of a group have the same number of samples, at most 1000 and at most 2 s each; the time per
+group is limited, too. A second run of the same binary differs by a share of the minimum effect that is exponentially distributed with mean
 SHARE (default 0.2, which reproduces the false verdicts of two runs of configs/all.json on one H200) and by the errors of both medians.
 
-Prints a Markdown table. A row is undecided if its interval contains the minimum effect, and false if the whole interval is beyond it.
-Rows that are undecided because of clocks or floors are not included. Needs only the standard library.
+Prints a Markdown table. A row is undecided if its interval contains the minimum effect, and false if its whole interval exceeds the minimum
+effect. Rows that are undecided because of clocks or floors are not included. Needs only the standard library.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def half_tick(row):
 
 
 def sample_us(row, group):
-    """Time of a sample in us, with its preparation."""
+    """Time of a sample in us, including its preparation."""
     launch = row["time_median_us"] * row["graph_launches"]
     primed = row["mode"] == "warm" and len(group) > 1
     return launch * (2 if primed else 1) + (FLUSH_US if row["mode"] == "cold" else 0) + HOST_US
@@ -57,7 +58,7 @@ def groups_of(rows):
 
 
 def narrowed(groups, noise, share, limit_s):
-    """(half-width, minimum effect) of rows sampled to `share` of the minimum effect, and the additional seconds."""
+    """(half-width, minimum effect) of each row after sampling to `share` of the minimum effect, and the additional seconds."""
     rows, more_s = [], 0
     for group in groups:
         taken = max(row["samples"] for row in group)
@@ -78,7 +79,7 @@ def narrowed(groups, noise, share, limit_s):
 
 
 def repeated(rows, shift):
-    """Shares of rows that are undecided and false in a second run."""
+    """The share of undecided rows and the share of false rows in a second run."""
     chance = random.Random(1)
     undecided = false = 0
     for width, minimum in rows:

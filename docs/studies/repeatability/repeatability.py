@@ -3,20 +3,20 @@
 
 usage: repeatability.py RUN RUN [RUN ...] [--gpuexp PROGRAM] [--noise FILE] [--planted PCT] [--moved N]
 
-A RUN is a run folder or its results.json. All runs are of one binary, config and GPU, each in its own process. Medians, intervals and
-verdicts are those of `gpuexp compare`, which computes them from the samples. Prints Markdown tables:
+A RUN is a run folder or its results.json. All runs use one binary, config and GPU, each in its own process. `gpuexp compare` computes
+medians, intervals and verdicts from the samples. Prints Markdown tables:
 
-- Comparison of every pair of runs (A before B). Only the process differs, so SLOWER and FASTER are false verdicts.
-- Comparison with every sample of B increased by PCT: number of SLOWER rows among all rows and among precise rows, in which both
-  intervals have half-widths within 1 % of their medians.
-- How often the interval of one series contains the median of another, in both directions of every pair. A 95 % interval contains the
-  true median of its own series in 95 % of cases; the other median has an error of its own. If both medians are normally distributed
+- Comparison of every pair of runs (A before B). Only the process differs, so all SLOWER and FASTER are false verdicts.
+- Comparison with every sample of B increased by PCT: number of SLOWER rows among all rows and among precise rows (both intervals
+  have half-widths of at most 1 % of their medians).
+- How often the interval of one run contains the median of another run, in both directions of every pair. A 95 % interval contains the
+  true median of its own run in 95 % of cases; the other median has an error of its own. If both medians are normally distributed
   around one value with standard error s, and the interval is ±1.96 s, their difference has the standard error sqrt(2) s, so
   P(held) = 2 Phi(1.96 / sqrt(2)) - 1 = 83.4 %. Intervals with a coverage c > 95 %, as for few samples, have Phi^-1((1 + c) / 2)
   instead of 1.96, and clock ticks increase it.
-  Without drift, both halves of a run have the same median. The halves of one run are compared, and then halves of two runs, for the
-  same cells and with about the same length: the second share is lower than the first by the effect of the process. Cells with at least
-  40 samples in every run have halves. Odd and even samples would show less, because both follow any drift.
+  The halves of one run are then compared, and the halves of two runs, for the same cells: the second share is lower than the first by
+  the effect of the process. Only cells with at least 40 samples in every run are used. Odd and even samples would show less than
+  halves, because both follow any drift.
 - The cells whose medians differ most.
 
 Needs only the standard library. Exit codes: 0 printed; 2 the runs cannot be compared.
@@ -54,7 +54,7 @@ class Run:
     report: dict
 
     def identity(self):
-        """Properties that repeated runs must share."""
+        """Properties that must be equal in repeated runs."""
         provenance = self.report["provenance"]
         device, config = provenance.get("device") or {}, provenance.get("config") or {}
         return {
@@ -77,7 +77,7 @@ def read_run(given):
 
 
 def check_repeated(runs):
-    """Raises UsageError if two runs are the same run, or if they differ in more than their time."""
+    """Raises UsageError if two runs are the same run, or if their properties differ."""
     for a, b in itertools.combinations(runs, 2):
         if a.report == b.report:
             raise UsageError(f"{a.path} and {b.path} are one run")
@@ -108,7 +108,8 @@ class Comparer:
         return json.loads(done.stdout)
 
     def changed(self, run, change):
-        """Writes the run's report with `change` applied to the samples of each row, without rows that then have none; returns the path."""
+        """Writes the run's report with `change` applied to the samples of each row, and without rows that have no samples left. Returns
+        the path."""
         rows = [{**row, "samples_us": change(row)} for row in run.report["rows"]]
         self.made += 1
         path = self.folder / f"{self.made}.json"
@@ -160,7 +161,7 @@ def planted_table(named):
 
 
 def why_not_found(named):
-    """The reasons that compare gives for precise rows that are not SLOWER, without numbers, with their frequencies."""
+    """The reasons that compare gives for precise rows that are not SLOWER, without their numbers, and how often each occurs."""
     lost = [row for _, _, comparison in named for row in passed(comparison) if is_precise(row)]
     lost = [row for row in lost if row["outcome"] != "slower"]
     reasons = Counter(re.sub(r"[\d.]+", "…", (row["why"] or row["outcome"]).split(":")[0]) for row in lost)
@@ -176,13 +177,13 @@ def found_cells(counts):
 
 
 def holds(row, interval_of, median_of):
-    """True if one side's interval contains the other's median; None if there is no interval."""
+    """True if the interval of run `interval_of` contains the median of run `median_of`; None if there is no interval."""
     low, high = (row[f"time_{interval_of}_ci95_{end}_us"] for end in ("low", "high"))
     return None if low is None else low <= row[f"time_{median_of}_us"] <= high
 
 
 def held(comparisons, mode=None):
-    """Number of intervals in both directions of every row, and how many contain the other's median."""
+    """Number of intervals, in both directions of every row, and number of intervals that contain the other run's median."""
     answers = [
         holds(row, *sides)
         for comparison in comparisons
@@ -209,7 +210,7 @@ def second_half(samples):
 
 
 def halves(comparer, runs):
-    """Comparisons of the halves of each run, and of halves of two runs, for the same cells."""
+    """Comparisons of the two halves of each run, and of halves of two runs, for the same cells."""
     long_in = [
         {row["key"] for row in run.report["rows"] if len(row.get("samples_us") or []) >= MIN_TO_HALVE} for run in runs
     ]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints as CSV the parts of the time of a run of configs/all.json, for each config that its experiments come from and in total.
+"""Prints, as CSV, the time that a run of configs/all.json spent in each phase: one line per config that `all` includes, and one for
+the whole run.
 
     docs/studies/run_times/run_times.py results.json > run_times.csv
 """
@@ -8,7 +9,7 @@ import csv
 import json
 import sys
 
-# Columns of the table, and the parts of a run's time that each column sums.
+# Columns of the table, and the phases whose times each column sums.
 COLUMNS = {
     "samples (s)": ["sample"],
     "sustained (s)": ["sustain"],

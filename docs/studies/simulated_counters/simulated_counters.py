@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Compares simulated with recorded hardware counters.
+"""Compares simulated hardware counters with recorded hardware counters.
 
 usage: simulated_counters.py FILE…
 
-Each FILE is written by `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'`. It executes the cells of
-docs/results/h200/all.json.zst whose key matches the regular expression GPUEXP_CELLS: some of the blocks of large cells, and cells of
-several kernels with at most GPUEXP_MOST_LANE_INSTRUCTIONS (3e9) lane instructions. '[.caches]' writes the counters of caches and DRAM
-for every mode. If a cell is in several files, the last one is used. For counters that caches affect partly, '[.caches]' writes this
-part, which is added.
+Each FILE is written by `GPUEXP_SIMULATED_COUNTERS=FILE build/tests/gpuexp_sim_tests '[.recording]'`. The test executes the cells of
+docs/results/h200/all.json.zst whose key matches the regular expression GPUEXP_CELLS. It executes only some of the blocks of large
+cells, and skips cells of several kernels with more than GPUEXP_MOST_LANE_INSTRUCTIONS (3e9) lane instructions. '[.caches]' writes the
+counters of caches and DRAM for every mode. If a cell is in several files, the last file is used. If caches affect only a part of a
+counter, '[.caches]' writes this part, and the parts are added.
 
 Prints CSV: for each counter the number of kernels in which it is not zero on both sides (DRAM bytes: in which more than a threshold
-was recorded), the median, 95th percentile and largest difference, the location of the largest, the gate, and whether it is met.
-Differences are percentages of the recorded value, those of rates percentage points. Needs only the standard library.
+was recorded), the median, 95th percentile and largest difference, the cell of the largest difference, the gate, and whether it is
+met. Differences are percentages of the recorded value; for rates, percentage points. Needs only the standard library.
 Exit codes: 0 printed; 2 nothing to compare.
 """
 
@@ -40,7 +40,7 @@ GATES = {
     "dram_read_bytes": (10, ANY),
     "dram_write_bytes": (10, ANY),
 }
-# Smaller values depend on the data that were in L2 before the launch and stay there.
+# Smaller values depend on the data that L2 held before the launch.
 MIN_RECORDED = {"dram_read_bytes": 10e6, "dram_write_bytes": 50e6}
 
 
