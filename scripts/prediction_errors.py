@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Compares predicted with measured times.
+"""Compares predicted times with measured times.
 
 usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--beside PREDICTIONS] [--worst N]
 
 RESULTS is the folder, results.json or results.csv of a run. PREDICTIONS is the output of `gpuexp predict CONFIG --gpu ID --csv`
 (default: the run's column predicted_time_us). Only rows that passed and have a prediction are used.
 
-Prints Markdown: for each family the error |ln(predicted / measured)| (0.1 is 10 %), and the share of pairs of variants of the same
-problem whose predicted order is the measured order, for pairs whose times differ by a factor of 1.1 to 1.5 and of at least 1.5.
+Prints Markdown: for each family the error |ln(predicted / measured)| (0.1 is 10 %), and the share of pairs of variants of one
+problem whose predicted order is the measured order: once for pairs whose times differ by a factor of 1.1 to 1.5, once for larger factors.
 If the limits by measured ceilings are known, a second table has the error of a simpler model on the same rows: roofline of the work
-plus floor (time of an empty kernel in the run). It covers all rows, and rows that are neither bound by DRAM or launch nor divergent,
-because a simple model predicts those well.
+plus floor (time of an empty kernel in the run). It covers all rows, and then only rows that are not bound by DRAM or launch and
+not divergent, because a simple model predicts the other rows well.
 --beside adds a table that compares the predictions with those of another file for the same rows.
 --worst lists the N cells with the largest errors. Needs only the standard library. Exit codes: 0 printed; 2 nothing to compare.
 """

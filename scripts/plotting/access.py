@@ -6,8 +6,8 @@ it. In device memory, requested sectors are framed: empty cells in a frame are b
 colour is a wavefront: a request takes as many as the bank with the most different words.
 
 FILE lists figures of several panels (docs/figures/accesses.json): for each panel the variant, its parameters, the warp, and a part
-of the source line that accesses memory. It may contain two more kinds: `lanes`, the instructions of a kernel's lines and their
-active lanes, and `waves`, the blocks of a launch on the SMs of a GPU.
+of the source line that accesses memory. FILE may also list two other kinds of figures: `lanes`, the instructions of a
+kernel's lines with their active lanes, and `waves`, the blocks of a launch on a GPU's SMs.
 """
 
 import json
@@ -56,7 +56,7 @@ def lanes_at_a_time(access):
 
 
 def wavefronts_of(access):
-    """{word: wavefront that serves it}, and the number of wavefronts. Each word of a bank needs a wavefront of its own."""
+    """{word: wavefront that serves the word}, and the number of wavefronts. Two words of one bank need two wavefronts."""
     group_size = lanes_at_a_time(access)
     served, taken = {}, 0
     for first in range(0, 32, group_size):
@@ -244,7 +244,7 @@ def arguments_of(panel):
 
 
 def line_with(annotation, text, access):
-    """FILE:N of the source line that contains the text and has an access of this kind."""
+    """FILE:N of the source line that contains the text and makes an access of this kind."""
     found = {
         f"{line['file']}:{line['line']}"
         for kernel in annotation["kernels"]

@@ -15,7 +15,7 @@ def with_relative_times(frame):
 
 
 def relative_times(frame, across, down=None):
-    """Lines over one parameter; if a second parameter is swept too, a heat map of both for each variant."""
+    """Lines over one parameter; if a second parameter is swept as well, a heat map over the two parameters for each variant."""
     good = with_relative_times(frame)
     if not has(good, across.column):
         raise NothingToDraw(f"rows with {across.column} are needed")
@@ -58,7 +58,7 @@ def draw_map(ax, rows, across, down, top):
 
 
 def draw_relative(ax, rows, axis, by_rank=False):
-    """A line of relative time per variant; the passes that the family expects are dotted. `by_rank` spaces the axis values evenly."""
+    """A line of relative time per variant; the expected number of passes is dotted. `by_rank` spaces the axis values evenly."""
     values = sorted(numbers(rows, axis.column).dropna().unique())
     x = [values.index(v) if by_rank else v for v in numbers(rows, axis.column)]
     rows = rows.assign(x=x, y=rows["relative"]).sort_values("x")

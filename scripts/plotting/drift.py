@@ -3,7 +3,8 @@
 The upper panel shows each variant's samples as deviations from its median, the lower panel the SM clock on the same scale. Changes of
 the whole GPU move all variants of a round equally.
 
---times draws the times on a logarithmic scale without the clock, for variants whose first launch takes many times as long as the next.
+--times draws the times on a logarithmic scale without the clock, for variants whose first launch takes many times as long as
+later launches.
 
 log.jsonl is read from the run folder.
 """
@@ -18,7 +19,7 @@ from plotting.run_log import read_groups
 from plotting.style import GREY, colours, equal_factors, plt, save, titled
 
 MAX_GROUPS = 4
-INCHES_HIGH = 6.5  # of both panels
+INCHES_HIGH = 6.5  # height of both panels together
 INCHES_WIDE = 6.6
 MIN_INCHES_WIDE = 8.5  # width of the title
 LEGEND_COLUMNS = 4
@@ -40,7 +41,7 @@ def deviations(group):
 
 
 def common_part(moved):
-    """[(round, median over variants)] of rounds in which more than half of the variants were sampled."""
+    """[(round, median of the variants' deviations)] of rounds in which more than half of the variants were sampled."""
     rounds = {}
     for points in moved.values():
         for number, value in points:

@@ -1,4 +1,4 @@
-"""Time over memory: a curve per variant through the values of the parameter that trades one for the other."""
+"""Time over memory: a curve per variant through the values of the parameter that trades time for memory."""
 
 from plotting.results import NothingToDraw, basis, experiments, numbers, text_of, timed_with
 from plotting.style import by_series, note, panels, powers_of_two
@@ -25,7 +25,7 @@ def time_against_memory(frame, memory, traded):
 
 
 def draw_curve(ax, rows, variant, colour, dash):
-    """Labels are above the points, or below for values smaller than at the minimum memory, where the curve turns back."""
+    """Labels are above the points; below for values smaller than at the point with the least memory, where the curve turns back."""
     ax.plot(rows["x"], rows["y"], dash, color=colour, marker="o", label=variant)
     least = rows.loc[rows["x"].idxmin(), "traded"]
     for x, y, value in zip(rows["x"], rows["y"], rows["traded"]):

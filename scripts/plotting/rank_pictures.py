@@ -232,7 +232,7 @@ def after_backward():
 
 
 def overlapped():
-    """Blocks of an exchange start after the blocks of the next bucket's backward pass, so the two alternate."""
+    """Blocks of an exchange start after the blocks of the next bucket's backward pass, so exchanges and passes alternate."""
     parts, now = [(0, 0, BACKWARD, "B0")], BACKWARD
     for i in range(1, BUCKETS):
         parts += [(0, now, BACKWARD, f"B{i}"), (1, now + BACKWARD, EXCHANGE, f"{i - 1}")]
@@ -241,7 +241,7 @@ def overlapped():
 
 
 def beside(slower, longer):
-    """Both run concurrently: a backward pass takes `slower` times and an exchange `longer` times as long as by itself."""
+    """Backward pass and exchange run concurrently: the pass takes `slower` times as long as by itself, the exchange `longer` times."""
     begins = [0] + [BACKWARD + i * slower * BACKWARD for i in range(BUCKETS - 1)]
     ends = begins[1:] + [begins[-1] + slower * BACKWARD]
     parts = [(0, begin, end - begin, f"B{i}") for i, (begin, end) in enumerate(zip(begins, ends))]

@@ -12,7 +12,7 @@ def is_wait(what):
 
 
 def timelines(frame):
-    """Launches of one problem on one time axis. Steps of other streams are below those of a rank's first stream; grey is waiting."""
+    """Launches of one problem on one time axis. Steps of a rank's other streams are below its first stream's; grey means waiting."""
     rows = [row for row in rows_with_steps(timed(frame), "timeline") if steps_of(row["timeline"])[0].rank is not None]
     ranks = max((int(row["gpus"]) for row in rows if row["experiment"] == rows[0]["experiment"]), default=1)
     rows = of_one_problem([row for row in rows if int(row["gpus"]) == ranks], "timeline", ranks)

@@ -89,7 +89,7 @@ def checked_report(report, path):
 
 
 def read_report(path):
-    """The content of a results.json, or of the one in a run folder."""
+    """The content of a results.json, or of the results.json in a run folder."""
     path = results_file(path)
     return checked_report(read_json(path), path)
 

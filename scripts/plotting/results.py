@@ -19,7 +19,7 @@ class NothingToDraw(Exception):
 
 @dataclass
 class Axis:
-    """A parameter that varies between rows, or several that are equal in all rows (m = n = k)."""
+    """A parameter that varies between rows, or several parameters with equal values in every row (m = n = k)."""
 
     column: str
     label: str
@@ -51,7 +51,7 @@ def is_simulated(frame):
 
 
 def predict(frame):
-    """Replaces measured times, and columns computed from them, by predicted ones. Every figure says so in its title."""
+    """Replaces measured times, and columns computed from measured times, by predicted times. Titles of figures state this."""
     time_us = numbers(frame, "predicted_time_us")
     frame["time_median_us"] = time_us
     frame["useful_gb_per_s"] = numbers(frame, "useful_bytes") / time_us / 1e3
@@ -85,7 +85,7 @@ def gpu_name(path):
 
 
 def one_gpu(paths):
-    """The GPU that the results name; "" if none does. Raises UsageError if they name several."""
+    """The GPU that the results name; "" if no result names a GPU. Raises UsageError if the results name several GPUs."""
     names = list(dict.fromkeys(filter(None, map(gpu_name, paths))))
     if len(names) > 1:
         raise UsageError(f"runs of {' and '.join(names)}: one figure can only show times of one GPU")
@@ -149,7 +149,7 @@ def swept(frame, least=3):
 
 
 def rate(frame):
-    """Column and label of the rate that is limited: bytes if limited by DRAM, else operations."""
+    """Column and label of the rate in the unit of the limiting resource: bytes for DRAM, else operations."""
     by_dram = (frame["limit_by"] == "dram").mean() > 0.5
     preferred = [("useful_gb_per_s", "useful bandwidth (GB/s)"), ("tflops", "throughput (TFLOP/s)")]
     for column, label in preferred if by_dram else reversed(preferred):

@@ -1,7 +1,7 @@
 """Rooflines: the variants of a run under the roofs of their GPU, connected by a path in their order.
 
 The x axis is operations per byte of device memory, the y axis operations per second. A variant cannot be above its roofs: bandwidth
-times intensity on the left, the rate of its pipe on the right. Solid roofs are measured, dashed roofs are from the datasheet. Each
+times intensity on the left, the peak rate of its pipe on the right. Solid roofs are measured, dashed roofs are from the datasheet. Each
 panel shows the problem with the most operations of an experiment. Bytes are counted if the run has counters, else declared by the
 variants (column intensity_from).
 
@@ -21,7 +21,7 @@ from plotting.results import UsageError, gpu_name, load, timed
 from plotting.style import GREY, PALETTE, panels, save, titled
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-INCHES_WIDE = 5.6  # of a panel
+INCHES_WIDE = 5.6  # width of a panel
 INCHES_HIGH = 4.6
 COLUMNS = 3
 MAX_PANELS = 9
@@ -108,7 +108,7 @@ def draw_path(ax, rows, colour):
 
 
 def draw_names(ax, rows, colour):
-    """Draws names to the right of the points, from top to bottom; a name that would overlap the one above moves down."""
+    """Draws names to the right of the points, from top to bottom; a name that would overlap the name above moves down."""
     last = math.inf
     for _, row in rows.sort_values("tflops", ascending=False).iterrows():
         x, y = ax.transData.transform((row["arithmetic_intensity"], row["tflops"]))

@@ -23,8 +23,8 @@ class Group:
 
 
 def read_groups(folder, patterns):
-    """(GPU, groups with a cell whose key matches a pattern), ordered by pattern, then by the run. A group contains all its cells that
-    have samples and passed or did not finish."""
+    """(GPU, groups with a cell whose key matches a pattern). Groups are in the order of the patterns, then of the run. A group contains
+    its cells that have samples and either passed or did not finish."""
     if Path(folder).is_file():
         raise UsageError(f"{folder}: is a file; expected the folder of a run, which has log.jsonl")
     path = Path(folder) / "log.jsonl"

@@ -12,7 +12,7 @@ from plotting.results import axes, basis, distinct, has, numbers, text_of, timed
 from plotting.style import GREY, PALETTE, bars, bars_height, divisor_colours, panels
 
 MAX_BARS = 16
-MAX_DIVISOR = 64  # larger powers of two share its colour
+MAX_DIVISOR = 64  # larger powers of two have the colour of 64
 
 
 def divisor_classes(frame):
@@ -68,7 +68,7 @@ def mark_wave_edges(ax, rows):
 
 
 def divisibility(frame, size):
-    """Throughput, coloured by the largest power of two that divides the size: bars for few sizes, points for many."""
+    """Throughput, coloured by the largest power of two that divides the size: bars or, for many sizes, points."""
     good = timed_with(frame, size.column, "tflops", "metric.divisor_pow2")
     looks = divisor_colours(set(divisor_classes(good).dropna()))
 
@@ -126,7 +126,7 @@ def draw_divisor_points(ax, rows, looks):
 def vocab_padding(frame):
     """Time of the same useful work at different padded widths."""
     good = timed_with(frame, "param.vocab")
-    # Padding to a multiple of 64 does not change a vocabulary that is one already.
+    # Padding to a multiple of 64 does not change a vocabulary size that is a multiple of 64.
     same = [c for c in good if c.startswith("param.") and c != "param.pad_to"]
     same += ["variant", "mode"] + (["metric.columns"] if has(good, "metric.columns") else ["param.pad_to"])
     good = good.drop_duplicates([c for c in same if c in good])

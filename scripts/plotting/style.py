@@ -128,7 +128,7 @@ def bars_height(count):
 
 
 def bars(ax, labels, values, colour=PALETTE[0], notes=None, top=0.0, room=0):
-    """Horizontal bars from top to bottom with a text at the end of each; a missing value has only its text.
+    """Horizontal bars from top to bottom with a text at the end of each bar; a missing value has only its text.
 
     Panels that share a scale pass the largest value (`top`) and the longest text (`room`) of all panels.
     """
@@ -176,7 +176,7 @@ def scale(ax, top, characters):
 
 
 def by_series(rows, names="variant", looks=None):
-    """(name, colour, dash, rows) of each name, in order. `looks` is a result of colours() that several panels share."""
+    """(name, colour, dash, rows) for each name, in order. `looks` is a result of colours() that several panels share."""
     for name in distinct(rows, names):
         yield name, *(looks or colours(distinct(rows, names)))[name], rows[rows[names] == name]
 
@@ -317,7 +317,7 @@ def titled(figure, title, gpu=""):
 def save(figure, path, dpi=DPI):
     """Writes the figure, closes it and prints where it is. The ending of the path chooses the format.
 
-    PNG files have a palette of at most 256 colours, which needs a third of the bytes of RGBA and less time to compress.
+    PNG files have a palette of at most 256 colours, which needs a third of the bytes of RGBA and less time to compress than RGBA.
     """
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in figure.canvas.get_supported_filetypes():

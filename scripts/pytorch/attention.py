@@ -100,7 +100,7 @@ class Problem:
         """(name, exact values, magnitude that relative tolerances scale with, tolerance) of each output."""
         kind = tolerances.stores_scores(variant)
         if kind not in self.exact_outputs:
-            self.exact_outputs = {}  # keeps one kind only: references are four times as large as the outputs
+            self.exact_outputs = {}  # keeps the outputs of one variant kind: references are four times as large as the outputs
             self.exact_outputs[kind] = self.exact_forward(variant) if self.group.family is ATTENTION else self.exact_backward(variant)
         return self.exact_outputs[kind]
 
@@ -116,7 +116,7 @@ class Problem:
                     yield b, h, h // self.group.value("group"), first, end, end if self.group.value("mask") == "causal" else keys
 
     def weights(self, q, k, first):
-        """Scores and P of the queries q, the first of which has index `first`."""
+        """Scores and P (softmax of the scores) of the queries q; the first query has index `first`."""
         scores = q @ k.T / math.sqrt(q.shape[-1])
         seen = scores
         if self.group.value("mask") == "causal":

@@ -241,7 +241,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Group:
-    """One problem, whose variants are sampled alternately."""
+    """One problem; its variants are sampled alternately."""
 
     experiment: Experiment
     values: tuple  # (name, value), in the family's order

@@ -1,5 +1,5 @@
-"""gpuexp's sampling and statistics: the same rounds, stopping rules, median and interval. Each function is a port of the C++ file
-named above it."""
+"""gpuexp's sampling and statistics: the same rounds, stopping rules, median and interval. Each function is a port of a function
+in the C++ file named above it."""
 
 import math
 from bisect import bisect_left, bisect_right

@@ -91,7 +91,7 @@ def flags_of(row, conditions):
 
 
 def times_of(row, conditions, baseline):
-    """Columns of rows with a time."""
+    """Columns that only rows with a time have."""
     s = row.statistics
     low, high = s.ci95 or (None, None)
     useful, moved, count = operations.work(row.group)

@@ -1,5 +1,5 @@
-"""Times launches and the floor by events. The GPU cannot start a launch before the host has enqueued all of it. `cuda` is torch.cuda
-or a test double."""
+"""Times launches, and the launch overhead, with events. The GPU cannot start a launch before the host has enqueued all of it. `cuda` is
+torch.cuda or a test double."""
 
 import statistics
 
@@ -57,7 +57,7 @@ class GatedTimer:
 
 
 def typical_stream(cuda, timer):
-    """Of 15 streams, which use different hardware queues, the one with the median time of an empty kernel (src/gpu/event_timer.cpp)."""
+    """The stream with the median time of an empty kernel, out of 15 streams on different hardware queues (src/gpu/event_timer.cpp)."""
     candidates = []
     for _ in range(STREAMS):
         stream = cuda.Stream()

@@ -89,8 +89,8 @@ class Draw:
 
 
 class Stored(torch.autograd.Function):
-    """Identity that rounds an array in the forward pass and its gradient in the backward pass. `forward_terms` and `backward_terms`
-    are the numbers of products that these are sums of; None if the array or its gradient is not rounded."""
+    """Identity that rounds an array in the forward pass and its gradient in the backward pass. Each element of the array is a sum of
+    `forward_terms` products, each element of the gradient a sum of `backward_terms`; None: not rounded."""
 
     @staticmethod
     def forward(ctx, x, draw, forward_terms, backward_terms):
@@ -274,7 +274,7 @@ class Problem:
     # ---- reference
 
     def passes(self):
-        """Result, loss and gradients in fp64, each with its bound, which is the deviation of runs with random roundings."""
+        """Result, loss and gradients in fp64. The bound of each is the deviation of runs with random roundings."""
         if self.reference:
             return self.reference
         exact, squares = self.run_of(None), None
@@ -339,7 +339,7 @@ class Problem:
 
 
 class Launch:
-    """Launches a phase of a step. prepare() restores changed state and runs earlier phases."""
+    """Launches a phase of a step. prepare() restores the state that a launch changes and runs the earlier phases."""
 
     def __init__(self, problem, variant):
         self.problem, self.dtype, group = problem, problem.dtype, problem.group
@@ -455,7 +455,7 @@ class GraphLaunch(Launch):
     def prepare(self):
         self.restore()
         for x in (self.loss.detach(), *(p.grad for p in self.parameters)):
-            x.fill_(math.nan)  # otherwise a replay that does nothing would leave correct results
+            x.fill_(math.nan)  # a replay that does nothing must not leave correct results
 
     def __call__(self):
         self.graph.replay()

@@ -1,4 +1,4 @@
-"""Lower bounds of a training step: bytes and operations; and the loss scale. Needs no PyTorch."""
+"""Minimum bytes and operations of a training step, and its loss scale. Needs no PyTorch."""
 
 import math
 
@@ -58,7 +58,7 @@ def mlp_work(group, size):
 
 
 def block_parameters(group):
-    """Number of parameters: weights and biases of the products, and two norms."""
+    """Number of parameters: weights and biases of the products, and the parameters of two norms."""
     width, hidden = group.value("width"), group.value("hidden")
     return 4 * width * width + 2 * width * hidden + 9 * width + hidden
 

@@ -62,7 +62,7 @@ class Changes {
       if (!matches_expectation(expected, change->from, change->to)) {
         e_.not_seen.push_back(expected);
       } else if (expected.counter == kTimeColumn) {
-        continue;  // the time is to be explained, so it is no cause
+        continue;  // the time is explained, not a cause
       } else if (is_effect(expected.counter)) {
         e_.others.push_back(*change);
       } else if (expected.direction == Direction::unchanged) {
@@ -145,8 +145,8 @@ class Changes {
                                [&](const CounterChange& c) { return c.counter == counter; });
   }
 
-  // True if the change is at least 5 % of all changes: a few bytes written beside many bytes read,
-  // or a few bank conflicts, cause no difference.
+  // True if the change is at least 5 % of all changes: few written bytes in addition to many read
+  // bytes, or few bank conflicts, make no difference.
   bool is_much(const CounterChange& change) const {
     constexpr double kMuch = 0.05;
     const bool is_dram = change.counter.starts_with("dram_");

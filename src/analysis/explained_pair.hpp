@@ -31,7 +31,7 @@ struct CounterChange {
   double to;
 };
 
-/// True if the counter follows from the time and is no amount: shares of cycles, stalled warps,
+/// True if the counter follows from the time, unlike an amount: shares of cycles, stalled warps,
 /// metrics.
 bool is_effect(std::string_view counter);
 
@@ -152,8 +152,8 @@ struct Explanation : RowPair {
   bool counted = false;        ///< true if both rows have counters
 
   /// If an amount is the cause: counters of the slower variant's longest resource that are larger
-  /// in the slower variant, declared counters first. If the times do not differ: the declared
-  /// changes that happened.
+  /// in the slower variant, expected changes first. If the times do not differ: the
+  /// expected changes that happened.
   std::vector<CounterChange> changes;
   std::vector<CounterChange> kept;    ///< declared as unchanged, and unchanged
   std::vector<CounterChange> others;  ///< declared changes that happened but are not the cause

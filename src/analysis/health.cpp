@@ -193,7 +193,7 @@ Finding memory_clock(const DeviceState& s) {
   return topic.pass(megahertz(clock));
 }
 
-// Rows without reasons mean "none" or "unknown"; the state tells which, by whether it has reasons.
+// If the rows have no reasons, there were none if the state has reasons; else they are unknown.
 bool reasons_are_known(const DeviceState& s) {
   return s.clock_reasons && s.load && s.load->rows > 0;
 }

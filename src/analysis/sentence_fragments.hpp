@@ -12,7 +12,7 @@ namespace gpuexp {
 
 /// Three significant digits; all digits of an integer, because 2048 must not become 2050.
 std::string number_fragment(double value);
-/// Two significant digits; three from 99 on, because 99.6 must not become 100.
+/// Two significant digits; three at 99 and above, because 99.6 must not become 100.
 std::string percent_fragment(double value);
 /// "8.93×".
 std::string ratio_fragment(double ratio);

@@ -57,7 +57,7 @@ cudaDataType cuda_type(DataType type) {
   }
 }
 
-/// Alignment that the heuristics are told: the largest power of two that divides the address, at
+/// Alignment passed to the heuristics: the largest power of two that divides the address, at
 /// most 256 bytes. The heuristics ignore larger alignments.
 std::uint32_t alignment_of(const void* pointer) {
   constexpr std::uintptr_t kMax = 256;

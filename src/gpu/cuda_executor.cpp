@@ -324,7 +324,7 @@ class CudaExecutor final : public Executor,
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
 
  private:
-  static constexpr int kMaxReplays = 50;  ///< of a graph of back-to-back launches
+  static constexpr int kMaxReplays = 50;  ///< per sample, of a graph of back-to-back launches
 
   static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
   bool is_gated(const Variant& variant) const {

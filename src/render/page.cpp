@@ -95,7 +95,7 @@ class ViewBuilder : public ViewColumns {
         [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
   }
 
-  // Predicted times and prediction errors, beside measured times.
+  // Predicted times and prediction errors, in addition to measured times.
   void add_prediction_errors() {
     if (numbers_of(column_of(&ResultRecord::prediction_error)).empty()) return;
     add_predicted_times(TimeUnits::heading);

@@ -129,7 +129,7 @@ struct Provenance {
   /// Settings after defaults, config and command line were applied, in the order given.
   std::vector<std::pair<std::string, Field>> settings;
   DeviceProvenance device;
-  std::optional<CeilingsProvenance> ceilings;  ///< that limits and predictions use
+  std::optional<CeilingsProvenance> ceilings;  ///< used by limits and predictions
   std::vector<PartProvenance> parts = {};      ///< only in merged results
   std::vector<RankProvenance> ranks = {};      ///< in order; empty if no problem spanned GPUs
   std::vector<InputProvenance> inputs = {};  ///< each file once; empty if all inputs are generated

@@ -35,7 +35,7 @@ struct ExperimentResults {
   std::string constant(const RecordMember& member) const;
 };
 
-/// The experiment with these rows, which alone determine `axes` and `metrics`. `columns`, the
+/// The experiment with these rows; only these rows determine `axes` and `metrics`. `columns`, the
 /// columns of their table, must outlive the experiment.
 ExperimentResults experiment_of(std::string name, const std::vector<RecordColumn>& columns,
                                 std::vector<RecordRef> rows);

@@ -21,10 +21,10 @@ struct MergedRuns {
   std::vector<std::string> missing;  ///< missing shards, and missing cells of shards
 };
 
-/// Merges the parts. Of several parts with the same shard, whole runs on the same GPU, or simulated
-/// runs, it uses one: a finished part first, then the part that ended last. Throws ReportError that
-/// names two parts and their difference if parts differ in build, config, seed, options, cells or
-/// division into shards.
+/// Merges the parts. Parts with the same shard, whole runs on the same GPU, and simulated runs
+/// replace each other: a finished part is used first, then the part that ended last. Throws
+/// ReportError that names two parts and their difference if parts differ in build, config, seed,
+/// options, cells or division into shards.
 MergedRuns merge_runs(std::vector<RunPart> parts);
 
 }  // namespace gpuexp

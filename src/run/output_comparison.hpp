@@ -73,7 +73,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums combined(const ComparisonSums& a,
 }
 
 /// True if element i, with value `got`, is checked: the drawn elements, and every NaN, which marks
-/// an unwritten element and is wrong whatever the reference.
+/// an unwritten element and is always wrong.
 GPUEXP_HOST_DEVICE inline bool is_checked(double got, const Comparison& c, std::int64_t i) {
   return c.draw.has(i) || got != got;
 }
@@ -116,8 +116,8 @@ using ReadElements = std::function<std::vector<double>(const void* array, DataTy
 /// is wrong.
 using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
 
-/// Reads the arrays again from element `first` on, 2^20 elements at a time, and returns the wrong
-/// elements: at most kMaxMismatches of them, from at most 64 reads.
+/// Reads the arrays again, starting at element `first`, 2^20 elements at a time, and returns the
+/// wrong elements: at most kMaxMismatches of them, from at most 64 reads.
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& comparison,
                                  std::int64_t first, const ReadElements& read);
 

@@ -22,8 +22,8 @@ using EnvironmentLookup = std::function<const char*(const char* name)>;
 
 /// The position according to GPUEXP_RANK and GPUEXP_RANKS, or to the variables of Open MPI, MPICH,
 /// Intel MPI or a Slurm step. Empty if no launcher started several processes; a Slurm batch script
-/// is one process, whatever its job's number of tasks. Throws ConfigError if the variables do not
-/// determine rank and number of ranks.
+/// is one process, regardless of its job's number of tasks. Throws ConfigError if the variables do
+/// not determine rank and number of ranks.
 std::optional<JobPlace> launched_place(const EnvironmentLookup& environment);
 
 /// Options that must be equal in all processes of a job.

@@ -176,8 +176,9 @@ MachineExecutor::Loss MachineExecutor::call_ranks(int ranks, const Call& call) {
   }
   abandoned_ = false;
   if (losses.empty()) return {};
-  // Errors that end the run rank before errors that end workers. Among the latter, a dead process
-  // explains more than a library error on another rank, and least of all a rank that was stopped.
+  // Errors that end the run rank before errors that end workers. Among errors that end workers, a
+  // dead process explains more than a library error on another rank, and a stopped rank explains
+  // least.
   const auto weight = [](const Loss& loss) {
     const auto fault = fault_of(loss.error);
     if (!fault) return 0;
