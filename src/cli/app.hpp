@@ -114,8 +114,8 @@ Config single_experiment(const Family& family, std::vector<const Variant*> varia
                          const std::vector<std::string>& sets);
 
 /// Handles SIGINT and SIGTERM. The first signal sets interrupted(), so that the run ends after the
-/// current launch. A second signal ends the process, in case the launch never returns. It is
-/// ignored within two seconds of the first, because tools such as timeout(1) signal both the
+/// current launch. A second signal ends the process, in case the launch never returns. A signal
+/// within two seconds of the first is ignored, because tools such as timeout(1) signal both the
 /// process and its group.
 void catch_interrupts();
 

@@ -224,7 +224,7 @@ ClaimOutcome outcome_of(const Claim& claim, const std::vector<ResultRecord>& row
   }
   outcome.value = value.number;
   outcome.origin = value.origin;
-  // The model knows every computed number. If it has no value, the number was measured.
+  // The model knows every computed number. If the model has no value, the number was measured.
   if (outcome.origin == ValueOrigin::computed && !here) outcome.origin = ValueOrigin::measured;
   outcome.ratio = *value.number / outcome.expected;
   const bool is_inside = *outcome.ratio >= claim.band_low && *outcome.ratio <= claim.band_high;

@@ -46,7 +46,7 @@ std::vector<ExperimentResults> experiments_of(const std::vector<RecordColumn>& c
                                               const std::vector<RecordRef>& rows);
 
 /// "m = n = k = 4096, cold": parameters and mode that distinguish the row's group within the
-/// experiment; "" if it is the only group.
+/// experiment; "" if the experiment has one group.
 std::string place_of(const ExperimentResults& experiment, const ResultRecord& row);
 
 /// Identifier of the row's group: rows with equal parameters, equal mode and, in merged results,

@@ -213,8 +213,8 @@ double GroupRun::quantum_us(const CellState& cell) const {
 }
 
 /// Returns all cells below their caps; empty once every cell has converged or reached a cap.
-/// Converged cells are sampled until then, because the others' clock, power and cache state depend
-/// on them.
+/// Converged cells are sampled until then, because they affect
+/// clock, power and cache state of the other cells.
 std::vector<GroupRun::CellState*> GroupRun::wanting() {
   std::vector<CellState*> cells;
   bool is_done = true;
@@ -365,7 +365,7 @@ void GroupRun::read_clock() {
   if (counts) session_.observer().clock_read(group_, first_round, round_ - 1, reading->mhz);
 }
 
-/// Increments `taken` after each sample, so that it is right even if a sample throws.
+/// Increments `taken` after each sample, so that the count is right even if a sample throws.
 void GroupRun::sample_sequence(const std::vector<CellState*>& sequence, int first_round,
                                std::size_t per_round, std::size_t& taken) {
   std::vector<const Variant*> variants;

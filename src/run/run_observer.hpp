@@ -24,7 +24,7 @@ class RunObserver {
   /// The row is complete except for steps after all timing: the burst check, hardware counters,
   /// and the prediction from machine code.
   virtual void row_timed(const Row&) {}
-  /// Called once per row, in plan order, except that rows with pending steps follow the others.
+  /// Called once per row, in plan order, except that rows with pending steps come last.
   virtual void row_finished(const Row&) {}
   virtual void count_started(const Row&) {}
   virtual void uncounted(const Row&, const std::string& /*why*/) {}
