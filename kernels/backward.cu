@@ -181,7 +181,7 @@ Variant slices_stored() {
 // decreases to a seventh. global_load_requests is unchanged. The cost is a barrier at the end.
 // held: global_store_requests = 1/7 × slices_stored within 5 %
 
-Slices reduce_lanes(const Problem& p, const DeviceSpec& device) {
+Slices lane_slices(const Problem& p, const DeviceSpec& device) {
   return slices_of(p.rows, p.columns, kColumnLanes, kBlocksPerSm, device);
 }
 
@@ -198,7 +198,7 @@ bool has_many_slices(const Problem& p) {
 
 Variant shared_sums() {
   return deterministic(
-      variant("shared_sums", "slices_stored", reduce_lanes, Kernels::two,
+      variant("shared_sums", "slices_stored", lane_slices, Kernels::two,
               {{"global_store_requests", Direction::decreases, 3, has_many_slices},
                {"global_load_requests", Direction::unchanged, 1.05, is_tall}},
               [](const Problem& p, const Data& d, const Slices& s, float* partial) {

@@ -129,7 +129,7 @@ bool has_eight_or_more(const Problem& p) {
 
 /// Stores a[i] + b[i] to c[i] for i = 0, step, 2·step, …
 template <int kElements>
-__device__ void launch_sum(const float* a, const float* b, float* c, int step) {
+__device__ void add_elements(const float* a, const float* b, float* c, int step) {
   float sum[kElements];
 #pragma unroll
   for (int j = 0; j < kElements; ++j)
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   const std::int64_t first = thread * kElements;
   if (first + kElements <= n) {
-    launch_sum<kElements>(a + first, b + first, c + first, 1);
+    add_elements<kElements>(a + first, b + first, c + first, 1);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; ++i)
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kBlock, kMinBlocksPerSm)
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * (kElements * kBlock);
   const std::int64_t first = begin + threadIdx.x;
   if (begin + kElements * kBlock <= n) {
-    launch_sum<kElements>(a + first, b + first, c + first, kBlock);
+    add_elements<kElements>(a + first, b + first, c + first, kBlock);
   } else {
 #pragma unroll 1
     for (std::int64_t i = first; i < n; i += kBlock)

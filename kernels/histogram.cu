@@ -267,17 +267,17 @@ Variant shared_atomics() {
 // held: shared_atomic_wavefronts = 1/3 × shared_atomics within 10 %
 
 __global__ void __launch_bounds__(kBlock) lane_kernel(Bytes samples, std::uint32_t* counts) {
-  __shared__ std::uint32_t reduce_lanes[kFewBins * kWarp];
+  __shared__ std::uint32_t lane_bins[kFewBins * kWarp];
   for (int i = threadIdx.x; i < kFewBins * kWarp; i += kBlock)
-    reduce_lanes[i] = 0;
+    lane_bins[i] = 0;
   __syncthreads();
   const unsigned lane = threadIdx.x % kWarp;
   for_all_samples(samples, [&](unsigned sample, unsigned) {
-    atomicAdd(reduce_lanes + sample * kWarp + lane, 1u);
+    atomicAdd(lane_bins + sample * kWarp + lane, 1u);
   });
   __syncthreads();
   for (unsigned bin = threadIdx.x / kWarp; bin < kFewBins; bin += kBlock / kWarp) {
-    const unsigned sum = __reduce_add_sync(kAllLanes, reduce_lanes[bin * kWarp + lane]);
+    const unsigned sum = __reduce_add_sync(kAllLanes, lane_bins[bin * kWarp + lane]);
     if (lane == 0 && sum > 0) atomicAdd(counts + bin, sum);
   }
 }

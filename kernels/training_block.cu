@@ -420,7 +420,7 @@ Family declare() {
   f.parameter_inputs(parameters);
   const auto all = [](Output o) { return [o](const Problem& p) { return elements_of(p, o); }; };
   const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
-  const auto hidden_error = [](const Problem& p) { return product_tolerance(p, p.hidden); };
+  const auto hidden_tolerance = [](const Problem& p) { return product_tolerance(p, p.hidden); };
   const auto by_qkv = [](const Problem& p) { return product_tolerance(p, 3 * p.width); };
   const auto within = [](Output o) {
     return [o](const Problem& p) { return attention_gradient_tolerance(p, o); };
@@ -439,10 +439,10 @@ Family declare() {
       .state("log_sum", &Data::log_sum, head_rows, log_sum_tolerance)
       .state("merged", &Data::merged, type, outer, exact_tolerance)
       .state("y", &Data::y, type, outer, by_width)
-      .state("z", &Data::z, type, outer, hidden_error)
-      .state("dz", &Data::dz, type, outer, hidden_error)
+      .state("z", &Data::z, type, outer, hidden_tolerance)
+      .state("dz", &Data::dz, type, outer, hidden_tolerance)
       .state("dh", &Data::dh, type, inner, by_width)
-      .state("dn2", &Data::dn2, type, outer, hidden_error)
+      .state("dn2", &Data::dn2, type, outer, hidden_tolerance)
       .state("dy", &Data::dy, type, outer, norm_tolerance_of)
       .state("d_o", &Data::d_o, type, outer, by_width)
       .state("dq", &Data::dq, type, outer, within(kDq))

@@ -198,10 +198,12 @@ struct Network : StepNetwork<T, Problem, Data> {
   // With recomputation, all layers share one array in the forward pass; recomputed values are kept
   // per layer.
   T* h(int layer, bool again = true) const {
-    return of(way.recomputes ? d.h_recomputed : d.h, inner(p), way.recomputes && !again ? 0 : layer);
+    return of(way.recomputes ? d.h_recomputed : d.h, inner(p),
+              way.recomputes && !again ? 0 : layer);
   }
   T* a(int layer, bool again = true) const {
-    return of(way.recomputes ? d.a_recomputed : d.a, inner(p), way.recomputes && !again ? 0 : layer);
+    return of(way.recomputes ? d.a_recomputed : d.a, inner(p),
+              way.recomputes && !again ? 0 : layer);
   }
 
   template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
@@ -412,13 +414,13 @@ Family declare() {
   f.input("x", &Data::x, type, outer_elements).input("target", &Data::target, outer_elements);
   f.parameter_inputs(parameters);
   const auto by_width = [](const Problem& p) { return product_tolerance(p, p.width); };
-  const auto hidden_error = [](const Problem& p) { return product_tolerance(p, p.hidden); };
+  const auto hidden_tolerance = [](const Problem& p) { return product_tolerance(p, p.hidden); };
   f.state("h", &Data::h, type, count_of(kH), by_width)
       .state("a", &Data::a, type, count_of(kA), gelu_tolerance)
       .state("h_again", &Data::h_recomputed, type, count_of(kHAgain), by_width)
       .state("a_again", &Data::a_recomputed, type, count_of(kAAgain), gelu_tolerance)
-      .state("stream", &Data::stream, type, count_of(kStream), hidden_error)
-      .state("dx", &Data::dx, type, count_of(kDx), hidden_error)
+      .state("stream", &Data::stream, type, count_of(kStream), hidden_tolerance)
+      .state("dx", &Data::dx, type, count_of(kDx), hidden_tolerance)
       .state("dh", &Data::dh, type, count_of(kDh), by_width);
   f.parameter_outputs(parameters, [](const Problem& p) { return p.batch; });
   f.step_metrics();

@@ -70,9 +70,9 @@ __global__ void __launch_bounds__(kBlock, 2)
     const char* const k_tile = key_tiles + tile % 2 * 2 * kTileBytes;
     const int key = tile * kGradientKeys;
     constexpr int kColumnTiles = kGradientKeys / 8;
-    const unsigned kept = dropout_mask<kHasDropout, kRowTiles * kColumnTiles>([&](int shuffle_xor) {
-      return dropout_mask_of_tile(heads, row + warp_row + shuffle_xor / kColumnTiles * 16,
-                                  key + shuffle_xor % kColumnTiles * 8);
+    const unsigned kept = dropout_mask<kHasDropout, kRowTiles * kColumnTiles>([&](int tile_index) {
+      return dropout_mask_of_tile(heads, row + warp_row + tile_index / kColumnTiles * 16,
+                                  key + tile_index % kColumnTiles * 8);
     });
     typename Warp::Scores p, ds;
     Warp::multiply(p, q_own, k_tile);

@@ -128,14 +128,14 @@ __device__ __forceinline__ T inclusive_scan_warp(Vector4<T> (&held)[kVectors]) {
     for (int k = 1; k < kVectorElements; ++k)
       vector.at[k] += vector.at[k - 1];
     const T lane_prefix = inclusive_scan_lanes(vector.at[kVectorElements - 1]);
-    const T reduce_lanes = __shfl_sync(kAllLanes, lane_prefix, kWarp - 1);
+    const T warp_sum = __shfl_sync(kAllLanes, lane_prefix, kWarp - 1);
     T below = __shfl_up_sync(kAllLanes, lane_prefix, 1);
     if (threadIdx.x % kWarp == 0) below = T{};
     below += before;
 #pragma unroll
     for (T& element : vector.at)
       element += below;
-    before += reduce_lanes;
+    before += warp_sum;
   }
   return before;
 }
