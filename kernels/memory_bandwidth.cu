@@ -191,9 +191,10 @@ Variant write() {
 
 // ---- copy: one 16-byte load and store per thread
 //
-// Each thread issues one 16-byte load and one 16-byte store. A full SM has 32 KB in flight, and at
-// any time some blocks read while others write. The kernel saturates DRAM with as many reads as
-// writes. The difference from read is the time in which DRAM turns its bus around.
+// Each thread issues one 16-byte load in addition to the 16-byte store of write:
+// global_load_requests increases. A full SM has 32 KB of loads in flight, and at any time some
+// blocks load while others store. The kernel saturates DRAM with equal amounts of reads and writes.
+// It takes longer per byte than read, because DRAM turns its bus around between reads and writes.
 
 Variant copy() {
   Variant v = moving<Moves::copies>("copy", "write",

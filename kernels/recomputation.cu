@@ -189,8 +189,8 @@ Variant variant(std::string id, std::string compare_to, const Amounts& amounts,
   return v;
 }
 
-// Variants that read x and dy and write y and dx. `kept` arrays live from the forward to the
-// backward pass, and two gradients during each step of the backward pass.
+// Variants that read x and dy and write y and dx. `kept` arrays are stored from the forward until
+// the backward pass. Each step of the backward pass also needs two gradient arrays.
 Variant both_passes(std::string id, std::string compare_to, int passes, int kept, int temporaries,
                     ExpectedChangesOf<Problem> expected, Launch launch) {
   Variant v = variant(std::move(id), std::move(compare_to), {2, 2, 2 * kSigmoids, passes},

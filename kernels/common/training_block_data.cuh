@@ -87,9 +87,10 @@ struct Data {
   void *h, *a;
   void *n1_recomputed, *n2_recomputed;
   void *h_recomputed, *a_recomputed;
-  float* statistics;  // per row: mean of x, 1/deviation of x, mean of y, 1/deviation of y
-  void* qkv;          // Q, K and V, three arrays of heads one after another
-  void* o;            // attention's result, as arrays of heads
+  // Four arrays of one value per row: mean and reciprocal standard deviation of x, then of y.
+  float* statistics;
+  void* qkv;  // Q, K and V, three arrays of heads one after another
+  void* o;    // attention's result, as arrays of heads
   float* log_sum;
   void* merged;
   void *y, *z;

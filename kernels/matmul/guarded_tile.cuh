@@ -6,8 +6,8 @@
 namespace gpuexp::matmul {
 
 /// Copies the kRows×kCols tile that starts at *source to shared memory, with zeros outside the
-/// matrix. Lanes run along columns, which are contiguous in both memories. Offsets within a tile
-/// fit in 32 bits, because extents are at most 65536.
+/// matrix. Consecutive lanes copy consecutive elements of a row, which are contiguous in global and
+/// in shared memory. Offsets within a tile fit in 32 bits, because extents are at most 65536.
 template <int kThreads, int kRows, int kCols>
 __device__ void load_guarded(float (&tile)[kRows][kCols], const float* source, int pitch,
                              int rows_left, int cols_left, int thread) {

@@ -95,8 +95,10 @@ struct LatencyFactor {
   LatencyFrom from;
 };
 
-/// The factor that atomics account for: the ratio of the variants' cycles of L2's atomic units.
-/// Both variants are assumed to use the number of slices that the slower variant needs in its time.
+/// The speedup that atomics account for. The faster variant's time is predicted from the slower
+/// variant's time and the ratio of their cycles in L2's atomic units, unless another lower bound of
+/// the faster variant is longer. `slices` is the number of L2 slices whose atomic units would be
+/// busy during the whole time of the slower variant; the faster one is assumed to use as many.
 struct AtomicsFactor {
   double factor;
   double slices;

@@ -157,7 +157,7 @@ const std::vector<CeilingTerm>& ceiling_terms() {
         term("floor_cold", "us", 1, "an empty kernel between two events, caches flushed",
              &Ceilings::floor_cold_us),
         term("floor_warm", "us", 1, "an empty kernel between two events", &Ceilings::floor_warm_us),
-        term("floor_graph", "us", 1, "an empty kernel among others in a graph",
+        term("floor_graph", "us", 1, "time per kernel in a graph of empty kernels",
              &Ceilings::floor_graph_us)};
     t.insert(t.end(), rest.begin(), rest.end());
     return t;

@@ -114,8 +114,8 @@ constexpr InstructionClass kClasses[] = {
     {"DMUL", "DMUL", Detail::none, "fp64 products"},
     {"DADD", "DADD", Detail::none, "fp64 sums"},
     {"HFMA2", "HFMA2 HMUL2 HADD2", Detail::none,
-     "packed half arithmetic, two fp16 or bf16 at once: __hfma2, __hmul2, __hadd2; a constant that "
-     "ptxas writes with one is not counted",
+     "packed half-precision arithmetic, two fp16 or bf16 values per instruction: __hfma2, __hmul2, "
+     "__hadd2; without each HFMA2 by which ptxas only sets a register to a constant",
      is_half_arithmetic},
     {"conversion", "F2F F2FP F2I F2IP I2F I2FP I2I I2IP FRND HADD2", Detail::none,
      "conversions between number types, roundings; cvt", is_conversion},

@@ -32,8 +32,9 @@ GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64
     address[l] += offset;
 }
 
-/// Computes the lanes' 32-bit addresses from an operand in [ ], as for local memory, and inverts
-/// the bits that are set in `high_bits`.
+/// Computes the lanes' 32-bit addresses in local or shared memory from an operand in [ ]. Each
+/// address is XORed with `high_bits`: with the rank bits of the block, an address in its shared
+/// memory becomes an offset.
 GPUEXP_INLINED void local_addresses(const Warp& warp, const Source& at, Lanes64& address,
                                     std::uint32_t high_bits = 0) {
   const std::uint32_t offset = static_cast<std::uint32_t>(at.bits) + warp.uniform[at.uniform_index];

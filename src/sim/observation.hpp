@@ -16,7 +16,7 @@ struct PlaceCounts {
   /// ideal.
   std::uint64_t ideal_load_sectors = 0;
   std::uint64_t ideal_store_sectors = 0;
-  /// Number of accesses to shared memory, including writes of cp.async.
+  /// Number of warp requests to shared memory: loads, stores and writes of cp.async, no atomics.
   std::uint64_t shared_requests = 0;
   /// Maximum, over these accesses, of the wavefronts divided by the minimum for the same bytes.
   std::uint64_t bank_conflict = 0;
