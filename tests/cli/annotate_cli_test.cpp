@@ -22,10 +22,10 @@ TEST_CASE("source lines are annotated with the instructions that they execute", 
   check_golden("annotate_naive", "annotate matmul/naive" + matmul, 0);
   check_golden("annotate_coalesced", "annotate matmul/coalesced" + matmul, 0);
   check_golden("annotate_tensor", tensor, 0);
-  check_golden("annotate_warp_global", "annotate matmul/naive" + matmul + " --warp 0,0 --line 49",
+  check_golden("annotate_warp_global", "annotate matmul/naive" + matmul + " --warp 0,0 --line 47",
                0);
   check_golden("annotate_warp_shared",
-               tensor + " --warp 0,0,0,1 --line kernels/common/warp_product.cuh:90", 0);
+               tensor + " --warp 0,0,0,1 --line kernels/common/warp_product.cuh:89", 0);
 }
 
 TEST_CASE("an unsupported annotation is refused, and the message lists what is allowed",
@@ -41,14 +41,14 @@ TEST_CASE("an unsupported annotation is refused, and the message lists what is a
       {"error_annotate_code", "annotate matmul/naive --gpu t4 --set m=64 --set n=64 --set k=64"},
       {"error_annotate_values", "annotate matmul/naive --set m=32,64"},
       {"error_annotate_set", "annotate matmul/naive --set stride=3"},
-      {"error_annotate_line_alone", small + "--line 49"},
+      {"error_annotate_line_alone", small + "--line 47"},
       {"error_annotate_warp_form", small + "--warp 0"},
       {"error_annotate_warp_number", small + "--warp 0,-1"},
       {"error_annotate_block", small + "--warp 4,0"},
       {"error_annotate_warp", small + "--warp 0,0,0,32"},
       {"error_annotate_lines", small + "--warp 0,0"},
-      {"error_annotate_line", small + "--warp 0,0 --line 53"},
-      {"error_annotate_execution", small + "--warp 0,0 --line 49 --execution 5"},
+      {"error_annotate_line", small + "--warp 0,0 --line 51"},
+      {"error_annotate_execution", small + "--warp 0,0 --line 47 --execution 5"},
   };
   for (const auto& [name, arguments] : cases)
     check_golden(name, arguments, 2);
@@ -80,7 +80,7 @@ TEST_CASE("an annotation as JSON has every line and instruction, which sum to th
           "[machine_code]") {
   if (!knows_machine_code(gpuexp("describe matmul").output)) return;
   const Outcome outcome =
-      gpuexp("annotate matmul/naive --set m=64 --set n=64 --set k=64 --json --warp 1,3 --line 57");
+      gpuexp("annotate matmul/naive --set m=64 --set n=64 --set k=64 --json --warp 1,3 --line 55");
   REQUIRE(outcome.exit_code == 0);
   const auto json = nlohmann::json::parse(outcome.output);
   check_annotation_sums(json);
