@@ -53,7 +53,7 @@ using Variant = Family::Variant;
 // Each block computes one 256×128 tile, and its shared memory limits the SM to one block. The cost
 // is coarse steps: on a GPU of 132 SMs a wave is 132 tiles, and a tile after the last full wave
 // keeps one SM busy while the others idle. The time should increase at full waves and be constant
-// between them; sm__cycles_active.avg compared with.max shows the idle SMs.
+// between them; sm__cycles_active.avg compared with sm__cycles_active.max shows the idle SMs.
 
 __global__ void __launch_bounds__(Tile::kThreads, 1)
     fixed_tile_kernel(Problem p, const Element* a, const Element* b, Element* c) {

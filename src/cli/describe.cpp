@@ -119,7 +119,12 @@ class CodeText {
       return;
     }
     const auto kernels = kernels_of(plan_, group, cell, resources_);
-    if (kernels.empty()) add_library(*cell.variant);
+    if (kernels.empty() && cell.variant->is_vendor) add_library(*cell.variant);
+    if (kernels.empty() && !cell.variant->is_vendor)
+      text_ += fmt::format(
+          "  {}: no kernel of this binary on the first GPU: calls of a library, copies, fills, or "
+          "kernels of other GPUs\n",
+          id);
     for (const KernelCode& kernel : kernels)
       add(id, kernel);
   }

@@ -281,7 +281,7 @@ TEST_CASE("a traced warp's line is chosen among those that access memory", "[ann
   const auto once = second.executed();
   CHECK_THROWS_WITH(
       picture_of(annotated(once), once, {0, 0, 2}, {"a.cu", 4}, ObservedRun::buffer_of),
-      contains_text("--execution 2: warp 0 of block 0 comes to a.cu:4 1 times; allowed: 1 to 1"));
+      contains_text("--execution 2: warp 0 of block 0 executes a.cu:4 1 times; allowed: 1 to 1"));
 }
 
 TEST_CASE("accesses are drawn by sectors and by banks", "[annotation]") {

@@ -305,7 +305,7 @@ TEST_CASE(
   CHECK_THAT(r->text(),
              contains_text("The cause is the issue slots in first: the amounts by themselves would "
                            "give 1.67× of 1.22× (medium confidence); another resource then "
-                           "holds fast."));
+                           "limits fast."));
   CHECK_THAT(of(650, 1.8e8)->text(), !contains_text("another resource"));
   CHECK(of(940, 2.0e8)->explanations.at(0).cause == Cause::unknown);       // 650 % of it
   CHECK(of(820, 1.2e8, 2e8)->explanations.at(0).cause == Cause::unknown);  // only half of the time

@@ -89,14 +89,14 @@ TEST_CASE("A comment like a marker that is not one is an error", "[lesson]") {
         "<!-- gpuexp: -->", "<!-- / gpuexp -->", "<!-- /gpuexp: -->"}) {
     INFO(marker);
     CHECK_THAT(mistake("\n\n" + marker + "\n"),
-               contains_text("page.md:3: '" + marker + "' is no "));
+               contains_text("page.md:3: '" + marker + "' is not a marker"));
   }
   CHECK(mistake("<!-- another: comment -->\n").empty());
 }
 
 TEST_CASE("Errors of unknown parts and options list the known ones", "[lesson]") {
   CHECK(mistake(with_marker("<!-- gpuexp: measurment matmul -->")) ==
-        "page.md:3: 'measurment' is no part of a lesson; did you mean 'measurement'? allowed: "
+        "page.md:3: 'measurment' is not a part of a lesson; did you mean 'measurement'? allowed: "
         "results, provenance, question, variants, code, prediction, measurement, sweep, counters, "
         "explanation, table, declared, figures, value");
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul problm=n=1 -->")) ==

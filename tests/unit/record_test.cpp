@@ -86,7 +86,7 @@ TEST_CASE("a value outside its enumeration is rejected with its place", "[record
   CHECK_THAT(error_of("stop_reason", "text", "\"\""),
              contains_text("rows[0].stop_reason: expected"));
   CHECK_THAT(error_of("expected_changes", "text", "\"l2_sectors jumps 2\""),
-             contains_text("rows[0].expected_changes: expected counters that ") &&
+             contains_text("rows[0].expected_changes: expected counters with ") &&
                  contains_text("found \"l2_sectors jumps 2\""));
   CHECK(error_of("mode", "text", "null") == "no error");
   CHECK(error_of("mode", "text", "\"warm\"") == "no error");

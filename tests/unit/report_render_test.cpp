@@ -256,9 +256,16 @@ TEST_CASE("Differences that samples cannot resolve are not claimed", "[report][h
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002)}) ==
         "No variant differs from naive (4.300 ms) by more than the samples resolve.");
   CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5)}) ==
-        "No variant is faster than naive (4.300 ms); tile takes 2× (1.97 to 2.03) as long (8.600 "
-        "ms; reuse 1 → "
-        "4.5).");
+        "tile reaches 50 % of the speed of naive (8.600 ms against 4.300 ms; reuse 1 → 4.5).");
+  CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5),
+                  timed_row("slow", 1024, 12900, 0.33)})
+            .starts_with("tile reaches 50 % of the speed of naive (8.600 ms against 4.300 ms"));
+  CHECK_THAT(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 8600, 0.5),
+                       timed_row("slow", 1024, 12900, 0.33)}),
+             contains_text("; the slowest, slow, takes 3× "));
+  CHECK(headline({timed_row("naive", 1024, 4300, 1), timed_row("tile", 1024, 4290, 1.002),
+                  timed_row("slow", 1024, 12900, 0.33)})
+            .starts_with("tile is as fast as naive (4.300 ms); the slowest, slow, takes 3× "));
 }
 
 TEST_CASE("A row faster than its limit is left out", "[report][headline]") {

@@ -267,7 +267,7 @@ TEST_CASE("invalid logs are rejected with their line") {
     CHECK_THAT(error_of(fmt::format("{{\"gpuexp_log\":{}}}\n", version)),
                contains_text(fmt::format("log version {}; this gpuexp reads version 2", version)));
   }
-  CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"), contains_text("x:2: [1]: expected an integer"));
+  CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"), contains_text("x:2: [1]: expected a 64-bit integer, found 1e300"));
   CHECK_THAT(error_of(head + std::string(100'000, '[') + "\n"), contains_text("x:2:65: "));
 }
 

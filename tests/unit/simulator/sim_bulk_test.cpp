@@ -200,7 +200,7 @@ TEST_CASE("a bulk copy beyond its buffer or of partial units is a fault", "[sim]
   Words data{};
   Execution beyond(copies(data, "0x9"));
   beyond.memory().add(data.of, sizeof data.of);
-  CHECK_THROWS_WITH(beyond.run(), contains_text("144 bytes at") && contains_text("are in no"));
+  CHECK_THROWS_WITH(beyond.run(), contains_text("144 bytes at") && contains_text("are outside of every buffer"));
   Execution unaligned(copies(data, "0x1", 4));
   unaligned.memory().add(data.of, sizeof data.of);
   CHECK_THROWS_WITH(unaligned.run(), contains_text("not aligned to 16 bytes"));
