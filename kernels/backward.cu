@@ -130,11 +130,11 @@ constexpr auto beyond_caches = at_least(bytes, 1 << 28);
 
 // ---- slices_atomic: row slices, combined with atomics
 //
-// The rows are divided into slices, enough for eight blocks per SM. A block sums the columns of its
-// slice and adds its partial sums to the result in L2: global_reduction_requests increases. All SMs
-// have work, so sm_balance_pct and the bytes in flight increase. global_load_requests is unchanged.
-// The cost is one atomic addition per column and slice, and a memset of the result. Blocks add in
-// any order, so the last bits of the float sums differ between launches.
+// The rows are divided into slices, enough to give every SM eight blocks. A block sums the columns
+// of its slice and adds its partial sums to the result in L2: global_reduction_requests increases.
+// All SMs have work, so sm_balance_pct and the bytes in flight increase. global_load_requests is
+// unchanged. The cost is one atomic addition per column and slice, and a memset of the result.
+// Blocks add in any order, so the last bits of the float sums differ between launches.
 
 constexpr int kBlocksPerSm = 8;  // resident blocks
 

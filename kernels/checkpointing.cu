@@ -403,7 +403,7 @@ Family declare() {
       "stay below 64u·(|x| + 2). For the gradient, the relative error of a slope, at least 31/32, "
       "is u for its rounding, (e + u/2)/8 for s, and 0.097/8 of the error of x (0.097 is the "
       "maximum of s·(1 - s)·|1 - 2s|); its product adds u: 64·4u, and 0.0125·5u·(1 + … + 63) = "
-      "126u for x, together below 400u. For the RMS errors, 64 roundings, uniform up to u·|x| with "
+      "126u for x, together below 400u. The RMS errors: 64 roundings, uniform up to u·|x| with "
       "x of RMS 1.74, are 8·0.58·1.74·u = 8.1u. A sigmoid's errors may all have one sign, "
       "64/8·0.6/√3 = 2.8 times e with an RMS of s of 0.6. For the gradient, 128 roundings are "
       "6.6u, sigmoids 64/8·0.5/√3 = 2.4 times e with s·|1 - 2s| up to 0.5, and x, with errors up "

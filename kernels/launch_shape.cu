@@ -170,8 +170,8 @@ Variant block_16x16x1() {
 // ---- block_8x32x1: four rows per warp
 //
 // The lanes of a warp access 32 bytes in each of four rows, one sector each if rows start at a
-// sector boundary. Otherwise most pieces cross a sector boundary, and a request touches seven or
-// eight sectors, instead of five in block_256x1x1: global_load_sectors_per_request increases.
+// sector boundary. Otherwise most pieces cross a sector boundary, and a request touches more
+// sectors than in block_256x1x1: global_load_sectors_per_request increases.
 
 Variant block_8x32x1() {
   return in_blocks(

@@ -237,8 +237,8 @@ Variant csr_thread_per_row() {
 // ELLPACK stores the first nonzeros of all rows, then the second ones, and so on. A thread sums one
 // row, and neighbouring lanes load neighbouring words of values and columns:
 // global_load_sectors_per_request decreases. The cost is padding: all rows use as much memory as
-// the longest one. If the padded arrays have more than four times as many elements as nonzeros, as
-// with a power law, the variant is skipped.
+// the longest one. If that is more than four times the nonzeros, as with a power law,
+// the variant is skipped.
 
 __global__ void __launch_bounds__(kBlock)
     ell_kernel(Csr m, const std::int32_t* columns, const float* values, std::int32_t width,

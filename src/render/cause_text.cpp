@@ -76,7 +76,7 @@ std::string accounted_sentence(const Explanation& e) {
           : fmt::format("{}: the amounts account for {} ({} confidence).", cause,
                         of_measured(e, *e.accounted), name_of(e.confidence));
   if (e.cause == Cause::idle_sms) {
-    text += fmt::format(" With all SMs busy they would give {}.",
+    text += fmt::format(" With work on all SMs they would give {}.",
                         factor_fragment(e, *e.accounted_without_idle_sms));
   }
   if (e.cause == Cause::launches) {

@@ -138,7 +138,7 @@ TEST_CASE("SMs without a block are the cause if they explain the difference", "[
                                       "idle"));
   CHECK_THAT(r->text(),
              contains_text("The cause is SMs without a block in first: the amounts account for "
-                           "3.66× of 3.03× (medium confidence). With all SMs busy they would "
+                           "3.66× of 3.03× (medium confidence). With work on all SMs they would "
                            "give 0.878×."));
   few.numbers = {{"grid_blocks", 2400}};
   CHECK_THAT(read({few, all})->text(), !contains_text("idle"));
