@@ -60,9 +60,9 @@ FUSION = Family(
 TRANSPOSE = Family(
     "transpose",
     (
-        Parameter("rows", 16384, "", "rows of the matrix that is read"),
-        Parameter("columns", 16384, "", "its columns"),
-        Parameter("dtype", "fp32", "", "type of the elements, which are moved and compared bit by bit", ("fp32", "bf16")),
+        Parameter("rows", 16384, "", "rows of the input matrix"),
+        Parameter("columns", 16384, "", "columns of the input matrix"),
+        Parameter("dtype", "fp32", "", "type of the elements, which are copied and compared as integers of this size", ("fp32", "bf16")),
     ),
     (("access_width_bits", "bit", "widest access of a lane to global memory, by the divisibility of both extents"),),
     1 << 32,
@@ -94,7 +94,7 @@ NORMALIZATION = Family(
     "normalization",
     (
         Parameter("rows", 65536, "", "number of rows, each normalized separately"),
-        Parameter("columns", 1024, "", "elements of a row"),
+        Parameter("columns", 1024, "", "elements per row"),
         Parameter("dtype", "fp32", "", "element type of the arrays; arithmetic is in fp32", ("fp32", "bf16")),
         Parameter("norm", "layernorm", "", "normalization; RMSNorm subtracts no mean and has no β", ("layernorm", "rmsnorm")),
         Parameter("offset", 0.5, "", "center of the range of x, which is uniform in offset ± 1", least=0),
