@@ -18,8 +18,8 @@ struct ListedInstruction {
   std::string_view operands;  ///< "R4, desc[UR4][R2.64+0x10]"
   /// Second half of the encoding: stall cycles, and the scoreboards that it sets and waits for.
   std::uint64_t schedule = 0;
-  /// Immediate in the encoding, if there is one. In the text of read_code_text(), operands contain
-  /// NaN immediates instead.
+  /// Immediate in the encoding, if there is one; 0 from read_code_text(), whose operands contain
+  /// the bits of NaN immediates.
   std::uint32_t immediate = 0;
   /// Source line of the instruction; `file` is empty if it is unknown.
   std::string_view file = {};
@@ -62,10 +62,10 @@ RelocationsByKernel read_relocations(std::string_view dump);
 
 /// Text form of a kernel's code: one line per constant, "c[0x2];00000410", and one per instruction,
 /// "@P0 LDG.E R4, desc[UR4][R2.64];000ea4000c1e1900", with the second half of the encoding. The
-/// disassembler lists every NaN immediate as +QNAN or -QNAN; the text has its bits instead, such as
-/// 0x7fefffff, and two fp16 halves as one number. If source lines are known, the text starts with
-/// one line per file, "//kernels/matmul.cu". "#0:44" precedes the instructions of line 44 of the
-/// first file, and "#0:44<0:60" if that line was inlined at line 60.
+/// disassembler lists NaN immediates without their bits, as +QNAN or -QNAN; the text has the bits
+/// instead, such as 0x7fefffff, and the two halves of a pair as one number. If source lines are
+/// known, the text starts with one line per file, "//kernels/matmul.cu". "#0:44" precedes the
+/// instructions of line 44 of the first file, and "#0:44<0:60" if that line was inlined at line 60.
 std::string to_text(const KernelCode& code);
 /// Parses the output of to_text(). Throws std::runtime_error for other text. The result refers to
 /// `text`.

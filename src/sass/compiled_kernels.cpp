@@ -30,7 +30,7 @@ int capability_of(const std::string& architecture) {
   return *number;
 }
 
-// Number after "REG:" in a line such as " REG:12 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536".
+// Number after `key`, such as "REG:", in " REG:12 STACK:0 SHARED:1536 LOCAL:0 CONSTANT[0]:536".
 int number_after(std::string_view line, std::string_view key) {
   std::string_view rest = line;
   take_until(rest, fmt::format(" {}", key));

@@ -13,7 +13,7 @@ struct ObjectDump {
   std::string symbols;         ///< `nm --defined-only --extern-only`
   std::string resource_usage;  ///< `cuobjdump --dump-resource-usage`
   std::string sass;            ///< `cuobjdump -sass`; empty: instructions are unknown
-  std::string elf;             ///< `cuobjdump -elf`; empty: source lines are unknown
+  std::string elf;  ///< `cuobjdump -elf`; empty: lines, constants and call targets are unknown
 };
 
 /// One kernel on one architecture; members as in KernelResource.

@@ -20,8 +20,8 @@ bool has_modifier(const Instruction& instruction, std::string_view modifier) {
   return std::find(all.begin(), all.end(), modifier) != all.end();
 }
 
-// Operation of an instruction such as ATOMG.E.ADD: its first modifier except E, which is part of
-// the address.
+// Operation of an instruction such as ATOMG.E.ADD: its first modifier except E, which marks a
+// 64-bit address.
 std::string_view operation(const Instruction& instruction) {
   for (const std::string_view modifier : instruction.modifiers()) {
     if (modifier != "E") return modifier;
@@ -29,7 +29,7 @@ std::string_view operation(const Instruction& instruction) {
   return {};
 }
 
-// HADD2.F32 R0, -RZ, R1.H0_H0 converts one half to fp32.
+// HADD2.F32 R0, -RZ, R1.H0_H0 converts one fp16 value to fp32.
 bool is_half_arithmetic(const Instruction& i) {
   return !i.makes_constant && !has_modifier(i, "F32");
 }

@@ -30,7 +30,7 @@ struct InstructionClass {
   bool (*is_member)(const Instruction&) = nullptr;
 
   bool contains(const Instruction& instruction) const;
-  /// Name of a member's count: the class's name with the instruction's detail.
+  /// Name of a member's count: the class's name and the detail, or the opcode for Detail::opcode.
   std::string name_of(const Instruction& instruction) const;
 };
 
@@ -45,8 +45,8 @@ struct ClassCount {
   int count;
 };
 
-/// Counts of the classes that occur, in the order of instruction_classes(), shorter names first:
-/// LDG.32, LDG.128.
+/// Counts of the classes that occur, in the order of instruction_classes(). Within a class, shorter
+/// names are first: LDG.32, LDG.128.
 std::vector<ClassCount> count_classes(const InstructionCounts& counts);
 
 int total(const InstructionCounts& counts);

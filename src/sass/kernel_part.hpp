@@ -31,9 +31,9 @@ struct KernelPart {
 
 /// Reads the kernels of an object. Source files below `source_root` get names relative to it. Skips
 /// library kernels without a host symbol. Throws std::runtime_error for unexpected output of a
-/// tool, and if another kernel has no host symbol of its own name, by which the program looks it
-/// up: a static kernel (its stub is local to its object), or a template whose argument is a lambda
-/// (nvcc gives the stub another name). Kernels in unnamed namespaces have a unique symbol.
+/// tool, and for any other kernel without a host symbol of its name, by which the program looks up
+/// kernels. The symbol of a static kernel is local to its object, and nvcc gives a template with a
+/// lambda argument a different symbol. Kernels in unnamed namespaces have a unique symbol.
 KernelPart make_part(const ObjectDump& object, const std::string& source_root);
 
 /// Convert to and from the file's text. read_part() throws std::runtime_error for other text.

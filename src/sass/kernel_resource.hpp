@@ -60,8 +60,8 @@ struct KernelResource {
   /// Bytes per block, as declared in the kernel. Excludes dynamic shared memory, and the 1 KiB per
   /// block that the system reserves on compute capability 8.0 and later.
   int static_shared_bytes = 0;
-  /// Bytes of local memory per thread: LOCAL in cuobjdump's output, which nvcc 13 leaves at 0, and
-  /// the stack, which holds local arrays, spilled registers and call frames.
+  /// Bytes of local memory per thread. `local_bytes` is LOCAL in cuobjdump's output, which is 0
+  /// with nvcc 13; `stack_bytes` is the stack: local arrays, spilled registers and call frames.
   int local_bytes = 0;
   int stack_bytes = 0;
   /// Whether the kernel launches kernels (CUDA dynamic parallelism). False if the code is unknown.
@@ -95,7 +95,7 @@ class KernelResources {
  public:
   struct Found {
     KernelResource resource;
-    bool exact = false;  ///< false: built for another architecture, from which the values are
+    bool exact = false;  ///< false: values of a newer architecture or of another major version
   };
 
   KernelResources() = default;
@@ -104,8 +104,8 @@ class KernelResources {
   bool empty() const { return sorted_.empty(); }
 
   /// Returns the kernel's resources for `compute_capability` (90 for 9.0), from the newest built
-  /// architecture that is not newer, otherwise from the oldest. `exact` is set if that architecture
-  /// is not newer and has the same major version. Empty if the table lacks the kernel.
+  /// architecture up to `compute_capability`, or else from the oldest. `exact` is set if that
+  /// architecture is not newer and has the same major version. Empty if the table lacks the kernel.
   std::optional<Found> find(const void* kernel, int compute_capability) const;
 
  private:

@@ -16,7 +16,7 @@ std::string module_of(const std::string& object) {
   return file.substr(0, file.find('.'));
 }
 
-// C++ does not allow empty arrays, so the function returns null without rows.
+// C++ does not allow empty arrays, so the generated function returns null if there are no rows.
 std::string array(std::string_view type, std::string_view rows) {
   if (rows.empty()) return "  return nullptr;\n";
   return fmt::format("  static const {} table[] = {{\n{}  }};\n  return table;\n", type, rows);

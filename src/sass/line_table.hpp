@@ -24,9 +24,9 @@ struct LineRow {
 using LinesByKernel = std::map<std::pair<std::string, std::string>, std::vector<LineRow>>;
 
 /// Parses the section .debug_line in the output of `cuobjdump -elf`. Files below `source_root` get
-/// names relative to it. An instruction of another file, such as a toolkit header, gets the line
-/// below `source_root` at which its function was inlined; without such a line, its file is named
-/// without its folder. Throws std::runtime_error for an invalid table.
+/// names relative to it. An instruction of another file, such as a toolkit header, gets the line at
+/// which its function was inlined into a file below `source_root`; without such a line, its file is
+/// named without its folder. Throws std::runtime_error for an invalid table.
 LinesByKernel read_lines(std::string_view dump, std::string_view source_root);
 
 }  // namespace gpuexp

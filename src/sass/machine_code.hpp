@@ -18,8 +18,8 @@ struct Instruction {
 
   Guard guard = Guard::none;
   std::string opcode;  ///< with all modifiers: LDG.E.128.CONSTANT
-  /// Whether an arithmetic opcode only produces a constant: ptxas writes constants with idle
-  /// multipliers, as in HFMA2.MMA R7, -RZ, RZ, 0, 0.
+  /// Whether the instruction only sets a register to a constant: a multiply-add of zeros, such as
+  /// HFMA2.MMA R7, -RZ, RZ, 0, 0.
   bool makes_constant = false;
 
   /// The opcode without its modifiers: LDG.
@@ -38,9 +38,9 @@ using InstructionCounts = std::map<Instruction, int>;
 std::string to_text(const InstructionCounts& counts);
 InstructionCounts read_counts(std::string_view text);
 
-/// Counts the instructions of a kernel that can have an effect: not NOPs, instructions guarded by
-/// @!PT (ptxas inserts @!PT LDS RZ, [RZ] where a hazard requires a gap), or the branch to itself at
-/// the end, which keeps the prefetcher within the code.
+/// Counts a kernel's instructions, except those without effect: NOPs, instructions guarded by @!PT
+/// or @!UPT (ptxas inserts @!PT LDS RZ, [RZ] where a hazard requires a gap), and the branch to
+/// itself at the end, which keeps the prefetcher within the code.
 InstructionCounts count_instructions(const KernelCode& code);
 
 }  // namespace gpuexp

@@ -143,7 +143,7 @@ std::vector<CopiedLine> copied_lines(const MemoryAccess& access) {
   return copied;
 }
 
-// Wavefronts of AccessMemo::tag_wavefronts_past_l1(), without conflicts on tag banks.
+// Wavefronts that the destinations require in AccessMemo::tag_wavefronts_past_l1().
 unsigned destination_wavefronts(const MemoryAccess& access) {
   constexpr unsigned kMaxLines = 4;
   struct Group {
@@ -258,8 +258,8 @@ void count_local(MemoryCounts& counts, const MemoryAccess& access) {
     ++counts.other_tag_accesses;
 }
 
-// When data of cp.async arrive, their write to shared memory counts as one global wavefront plus
-// one per bank conflict, not as store wavefronts.
+// When data of cp.async arrive, their write to shared memory counts as one global wavefront per
+// request plus one per bank conflict, not as store wavefronts.
 void count_shared(MemoryCounts& counts, const MemoryAccess& access) {
   const SharedWavefronts wavefronts =
       access.memo ? access.memo->wavefronts(access) : AccessMemo().wavefronts(access);

@@ -15,17 +15,20 @@ struct MemoryCounts {
   std::uint64_t store_sectors = 0;
   std::uint64_t atomic_requests = 0;     ///< global atomics that return the old value (ATOM)
   std::uint64_t reduction_requests = 0;  ///< global atomics that return no value (RED)
-  /// L1 data-stage wavefronts of global and local accesses and of cp.async shared writes.
+  /// L1 data-stage wavefronts of global and local loads and stores, and of the shared memory writes
+  /// of cp.async.
   std::uint64_t global_wavefronts = 0;
-  /// L1 tag-stage wavefronts, if the tag stage looks up each line of an access once.
+  /// L1 tag-stage wavefronts of global and local loads and stores, if the tag stage looks up each
+  /// line of an access once.
   std::uint64_t tag_wavefronts = 0;
   /// L1 tag-stage wavefronts of cp.async, not included in tag_wavefronts: wavefronts for the lines
-  /// read, and one for the write to shared memory. An H200 counts one more for the commit
-  /// (LDGDEPBAR).
+  /// read, and one per instruction for the write to shared memory. An H200 also counts one per
+  /// commit (LDGDEPBAR).
   std::uint64_t async_tag_wavefronts = 0;
   std::uint64_t shared_load_wavefronts = 0;
   std::uint64_t shared_store_wavefronts = 0;
-  /// Wavefronts beyond the minimum for the bytes accessed: loads, stores and cp.async writes.
+  /// Wavefronts of shared memory loads, stores and cp.async writes beyond one per pass
+  /// (lanes_per_pass()).
   std::uint64_t shared_conflicts = 0;
   std::uint64_t local_load_requests = 0;
   std::uint64_t local_load_sectors = 0;
@@ -55,9 +58,10 @@ inline constexpr std::array<MemoryCounts::Count, 18> MemoryCounts::kAll{
     &MemoryCounts::other_accesses,          &MemoryCounts::other_tag_accesses};
 
 /// Number of lanes whose shared memory accesses are processed together: 32 for up to 4 bytes per
-/// lane, 16 for 8 bytes, 8 for 16 bytes. The number doubles if lanes share addresses in pairs
-/// (NVIDIA developer forum, topic 77228). On an H200, an access to 8 vectors of 16 bytes takes 2
-/// wavefronts if neighbouring lanes share a vector, and 4 if lanes i and i^8 share one.
+/// lane, 16 for 8 bytes, 8 for 16 bytes. For 8 and 16 bytes, the number doubles if lanes i and i^1,
+/// or lanes i and i^2, have equal addresses for all i (NVIDIA developer forum, topic 77228). On an
+/// H200, an access to 8 vectors of 16 bytes takes 2 wavefronts if neighbouring lanes share a
+/// vector, and 4 if lanes i and i^8 share one.
 unsigned lanes_per_pass(const MemoryAccess& access);
 
 struct SharedWavefronts {
@@ -73,9 +77,9 @@ Lanes64 interleaved_addresses(const MemoryAccess& access, unsigned word);
 
 struct GlobalCounts {
   std::uint64_t sectors = 0;
-  unsigned tag_wavefronts = 0;     ///< tag-stage wavefronts that look up its lines
-  unsigned bank_wavefronts = 0;    ///< data-stage wavefronts if L1 holds all its lines
-  unsigned missed_wavefronts = 0;  ///< data-stage wavefronts if L1 holds none of its lines
+  unsigned tag_wavefronts = 0;     ///< tag-stage wavefronts that look up the access's lines
+  unsigned bank_wavefronts = 0;    ///< data-stage wavefronts if L1 holds all these lines
+  unsigned missed_wavefronts = 0;  ///< data-stage wavefronts if L1 holds none of these lines
 };
 
 /// Sectors and wavefronts of an access to global memory, with the sector numbers.
@@ -100,10 +104,11 @@ class AccessMemo {
   SharedWavefronts wavefronts(const MemoryAccess& access);
   GlobalCounts touches(const MemoryAccess& access);
   GlobalTouch touch(const MemoryAccess& access);
-  /// Tag-stage wavefronts of an asynchronous load past L1. One wavefront serves lines that are
+  /// Tag-stage wavefronts that read the lines of a cp.async.cg, which bypasses L1: the larger of
+  /// the numbers that tag banks and destinations require. One wavefront serves lines that are
   /// copied to the same 512 bytes of shared memory: four lines if each has its own 128 bytes, two
-  /// lines if two share 128 bytes, and one line if four do. Derived on an H200 from copies in 272
-  /// patterns: 246 take this number of wavefronts, among them all patterns whose rows are
+  /// lines if two share 128 bytes, and one line if four share them. Derived on an H200 from copies
+  /// in 272 patterns: 246 take this number of wavefronts, among them all patterns whose rows are
   /// contiguous in shared memory or have 128 bytes each.
   unsigned tag_wavefronts_past_l1(const MemoryAccess& access);
 
@@ -127,8 +132,8 @@ class AccessMemo {
   unsigned tag_wavefronts_ = 0;     ///< valid if lane 0's line is tag_line_; 0: unknown
   unsigned missed_wavefronts_ = 0;  ///< valid if lane 0's line is tag_line_
   std::uint64_t tag_line_ = 0;
-  // Last copy past L1: its lanes, lane 0's source offset in its line, and lane 0's destination
-  // offset in a group of 512 bytes.
+  // Last cp.async.cg: its lanes, lane 0's source offset in a line of 128 bytes, and lane 0's
+  // destination offset in a group of 512 bytes.
   struct CopyPlace {
     LaneMask lanes = 0;
     std::uint64_t in_line = 0;

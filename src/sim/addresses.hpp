@@ -10,7 +10,7 @@ namespace gpuexp::sim {
 /// The bits of a 64-bit generic address that select the memory space.
 inline constexpr std::uint64_t kWindowMask = ~std::uint64_t{0xffffffff};
 
-/// Computes the lanes' 64-bit addresses from an operand in [ ], as for global memory.
+/// Computes the lanes' 64-bit global or generic addresses from an operand in [ ].
 GPUEXP_INLINED void global_addresses(const Warp& warp, const Source& at, Lanes64& address) {
   if (at.index == kZeroRegister) {
     address.of.fill(0);
@@ -68,13 +68,13 @@ inline Origin shared_origin(const Warp& warp, const MemoryAccess& access) {
   return reinterpret_cast<std::uint64_t>(shared.data());
 }
 
-/// Notes an access by 32-bit addresses to the cluster's shared memory. Call it before the access.
+/// Notes an access to the cluster's shared memory by 32-bit addresses. Call it before the access.
 void note_shared(Warp& warp, const MemoryAccess& access);
-/// Notes an access by generic addresses, which may be in several spaces. `access.space` is global;
+/// Notes an access whose generic addresses may be in several spaces. `access.space` is global;
 /// `values` are the values that a store writes. Call it before the access.
 void note_generic(Warp& warp, const MemoryAccess& access, const Lanes32* values = nullptr);
-/// Notes the access and returns its origin, which is empty unless one global buffer contains all
-/// addresses.
+/// Notes the access and returns its origin, which is empty unless all addresses are aligned and one
+/// global buffer contains all bytes.
 Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
                     const Lanes32* values = nullptr);
 

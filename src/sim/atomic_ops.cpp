@@ -160,8 +160,8 @@ void decode_atomic(const Decoding& in, Op& op) {
   op.run = is_shared ? run_atomic<true> : run_atomic<false>;
 }
 
-// QSPC.E.S P0, RZ, [R6]: whether the address is in the block's own shared memory. D: in another
-// block's. L: local memory. G: global memory.
+// QSPC.E.S P0, RZ, [R6]: whether the address is in the block's own shared memory. D: in shared
+// memory of any block of the cluster. L: in local memory. G: in global memory.
 template <char space>
 void run_query(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;

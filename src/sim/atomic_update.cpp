@@ -76,7 +76,7 @@ std::uint64_t updated(const AtomicChange& change, std::uint64_t old, std::uint64
       return sum_bits(flushed(flushed(std::bit_cast<float>(low(old))) +
                               flushed(std::bit_cast<float>(low(with)))));
     case AtomicType::f64: {
-      // Returns a NaN operand unchanged, otherwise a NaN in memory.
+      // Returns the operand unchanged if it is NaN, else the value in memory if it is NaN.
       if (std::isnan(std::bit_cast<double>(with))) return with;
       if (std::isnan(std::bit_cast<double>(old))) return old;
       const double sum = std::bit_cast<double>(old) + std::bit_cast<double>(with);

@@ -44,15 +44,15 @@ constexpr std::uint8_t kUnsigned = 1;
 constexpr std::uint8_t kWraps = 2;
 constexpr std::uint8_t kFromTop = 4;
 
-// FLO: index of the highest set bit or, with SH, its distance from bit 31; ~0 if no bit is set.
+// FLO: index of the highest set bit (signed: of the highest bit that differs from the sign) or,
+// with SH, its distance from bit 31; ~0 if there is none.
 std::uint32_t highest_bit(const Op& op, std::uint32_t a, std::uint32_t, std::uint32_t) {
-  // Searches the highest bit that differs from the sign.
   if (!(op.kind & kUnsigned) && a >> 31 != 0) a = ~a;
   const auto from_top = static_cast<std::uint32_t>(std::countl_zero(a));
   return a == 0 ? ~0u : op.kind & kFromTop ? from_top : 31 - from_top;
 }
 
-/// Limits positions and lengths to 32; with W, wraps them instead.
+/// Limits positions and lengths to 32; with W, reduces them modulo 32 instead.
 std::uint32_t limited(const Op& op, std::uint32_t amount) {
   return op.kind & kWraps ? amount & 31 : std::min(amount, 32u);
 }
@@ -102,7 +102,8 @@ constexpr std::uint8_t kUnsignedB = 2;
 constexpr std::uint8_t kTwoWide = 4;
 constexpr std::uint8_t kUpper = 8;
 
-// IDP.4A: dot product of four bytes. IDP.2A: dot product of two 16-bit values and two bytes.
+// IDP.4A: c plus the dot product of four bytes of a and of b. IDP.2A: c plus the dot product of two
+// 16-bit values of a and two bytes of b.
 std::uint32_t dot_product(const Op& op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   const bool is_wide = op.kind & kTwoWide;
   std::int64_t sum = c;

@@ -15,7 +15,7 @@ namespace gpuexp::sim {
 
 namespace {
 
-// Full masks are frequent, and std::popcount is a function call on processors before AVX2.
+// Full masks are frequent, and std::popcount is a function call in code for any x86-64 processor.
 GPUEXP_INLINED unsigned count_of(LaneMask lanes) {
   return lanes == kAllLanes ? kLanes : static_cast<unsigned>(std::popcount(lanes));
 }
@@ -277,8 +277,8 @@ GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& o
   return {at, lanes};
 }
 
-// The warp's next turn executes the endless loop, whose instructions are reported. The listener
-// must not receive their accesses.
+// Executes the warp's next turn, within its endless loop, and reports the first line, in program
+// order, that the turn executes. The listener must not receive the turn's accesses.
 void Block::report_endless(Warp& warp) {
   set_listener(nullptr);
   const std::vector<OpCount> before = counts;

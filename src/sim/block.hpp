@@ -23,8 +23,8 @@ namespace gpuexp::sim {
 
 struct Checks {
   bool memory = true;  ///< whether to check memory accesses (sim/memory_checks.hpp)
-  /// Maximum number of instructions per warp; a warp that exceeds it causes a Fault (endless). The
-  /// default takes about ten seconds.
+  /// Maximum number of instructions per warp; a warp that exceeds it causes a Fault (endless).
+  /// Executing the default number takes about ten seconds.
   std::uint64_t max_instructions = std::uint64_t{1} << 28;
 };
 
@@ -44,7 +44,7 @@ struct LaunchState {
   std::size_t shared_bytes = 0;
   /// Number of warps per block to execute; further warps count as exited.
   unsigned max_warps = ~0u;
-  unsigned registers = 255;          ///< per thread
+  unsigned registers = 255;          ///< registers per thread
   std::vector<std::byte> constants;  ///< constant bank 0: launch sizes and parameters
   std::vector<PlacedTensorMap> tensor_maps;
   Checks checks;
@@ -52,8 +52,9 @@ struct LaunchState {
   bool counts_accesses = true;               ///< false: Block::memory stays 0
   /// Whether mma.sync sums in fp32: faster, and accurate enough for branches and addresses.
   bool is_approximate = false;
-  /// Whether warps execute without waiting for other warps: mbarrier phases count as ended,
-  /// arrivals have no effect, and all addresses in the cluster resolve to this block.
+  /// Whether warps execute without waiting for other warps: barriers and mbarrier phases count as
+  /// complete, arrivals and tensor core products have no effect, and all addresses in the cluster
+  /// resolve to this block.
   bool is_alone = false;
 
   const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
@@ -74,7 +75,7 @@ class Cluster;
 /// An arrival of a thread or of bytes at an mbarrier.
 struct MbarrierArrival {
   const Block* block = nullptr;
-  std::uint64_t offset = 0;  ///< offset of the mbarrier in bytes
+  std::uint64_t offset = 0;  ///< offset of the mbarrier in the block's shared memory
   bool ends_phase = false;
 };
 
@@ -107,16 +108,16 @@ struct SharedPlace {
 
 /// Outcome of one round: one turn of each warp of a block or cluster.
 struct Round {
-  bool any_left = false;      ///< a warp has not exited
+  bool any_left = false;      ///< a warp had not exited before its turn
   bool any_ran = false;       ///< a warp was not waiting for other warps
-  bool any_progress = false;  ///< a warp did more than test the condition that it waits for
+  bool any_progress = false;  ///< a warp's turn did not end with Warp::wait()
   /// A warp's turn did not end with a repeated load of an unchanged value.
   bool any_continues = false;
   bool any_signals = false;  ///< a warp stored data that other ranks may wait for
 };
 
-/// Counts consecutive rounds in which all warps only wait and no mbarrier phase ends. Beyond a
-/// limit, which is high because a kernel may poll and count its polls, the warps count as
+/// Counts consecutive rounds in which every turn ends with Warp::wait() and no mbarrier phase ends.
+/// Beyond a limit, which is high because a kernel may poll and count its polls, the warps count as
 /// deadlocked.
 class IdleRounds {
  public:
@@ -129,8 +130,9 @@ class IdleRounds {
 };
 
 /// Synchronizes the rounds of a host thread with threads that execute other ranks in the same
-/// memory. After a round in which every warp only loaded an unchanged value, the thread sleeps
-/// until another thread stores, instead of polling for a whole time slice.
+/// memory. After a round in which every turn ended with a repeated load of an unchanged value, the
+/// thread sleeps for at most 1 ms, until another thread signals a store. After 1 ms without a
+/// signal, it yields in the next rounds instead.
 class RankRounds {
  public:
   explicit RankRounds(GlobalMemory& memory) : memory_(memory) {}
@@ -183,7 +185,8 @@ class Block {
   void check_range(const MemoryAccess& access) const {
     if (checks_) checks_->check_range(access);
   }
-  /// Lanes of the current warp arrive at a barrier of the block, and may wait until it is complete.
+  /// Lanes of the current warp arrive at a barrier of the block, and wait until it is complete if
+  /// `arrival.waits`.
   void arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival);
   void end_phase() {
     ++phases_ended_;
@@ -259,7 +262,7 @@ class Block {
   std::uint64_t phases_ended_ = 0;
   std::array<Barrier, Divergence::kBlockBarriers> barriers_;
   std::vector<std::unique_ptr<Warp>> warps_;
-  /// By index in the program, for global and for other memory; null: no access yet.
+  /// For global and for other memory, by index of the instruction in the program; null: none yet.
   std::array<std::vector<std::unique_ptr<AccessMemo>>, 2> memos_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;

@@ -9,7 +9,8 @@
 
 namespace gpuexp::sim {
 
-/// Neighbouring blocks and the sample drawn from them: all blocks, or two with equal probability.
+/// Blocks not drawn before, and the sample drawn from them: two blocks with equal probability, or
+/// all if there are at most two.
 struct Stratum {
   /// Bit 0, 1 or 2 is set if the blocks are the last blocks of the grid in x, y or z. Blocks with
   /// equal flags mostly execute the same code.
@@ -25,7 +26,8 @@ class BlockDraw {
 
   /// Returns strata that together contain all blocks not drawn before. Required blocks form strata
   /// of one block. The last blocks in each dimension, whose tiles may be partial, form one region
-  /// per side, edge and corner. Each region is divided in order into at most `intervals` strata.
+  /// per side, edge and corner; the other blocks form one region. Each region is divided in order
+  /// into at most `intervals` strata.
   std::vector<Stratum> draw(std::int64_t intervals);
 
  private:

@@ -13,14 +13,14 @@ using Kind = Operand::Kind;
 enum class Direction : std::uint8_t { to_shared, to_global, within_shared };
 constexpr std::uint8_t kMulticast = 1;
 
-/// Size operand UR4: the lower half is the number of 16-byte units, the upper half the multicast
+/// Size operand UR4: the lower half is the number of 16-byte units, the upper half is the multicast
 /// mask.
 std::size_t bytes_of(std::uint32_t size) {
   return (size & 0xffff) * kBulkUnit;
 }
 
-// The copy is complete, and its bytes have arrived at the mbarrier, before the next instruction.
-// Hardware may do the same, so a program that relies on missing bytes has a race.
+// The simulator completes the copy, including the arrival of its bytes at the mbarrier, before the
+// next instruction. Hardware may do the same, so a program that relies on a later copy has a race.
 void run_bulk_copy(Warp& warp, const Op& op, LaneMask) {
   const unsigned to = op.from[0].uniform_index;
   const unsigned from = op.from[1].uniform_index;

@@ -20,8 +20,8 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
 /// in kernels with __cluster_dims__.
 bool has_fixed_clusters(const Program& program, int compute_capability);
 
-/// Why the program's reads of the bank cannot be executed (an offset whose content is unknown).
-/// Empty if they can.
+/// Why the program's reads of the bank at fixed offsets cannot be executed: the content at an
+/// offset is unknown. Empty if they can.
 std::string unknown_constant(const Program& program, int compute_capability);
 
 }  // namespace gpuexp::sim

@@ -22,7 +22,7 @@ void run_wait_for_copies(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 // DEPBAR.LE SB0, 0x1 waits for cp.async groups if its scoreboard is 0, the scoreboard of LDGDEPBAR.
-// Loads, which use other scoreboards, are already complete.
+// Loads use other scoreboards; the simulator has already completed them.
 void decode_depbar(const Decoding& in, Op& op) {
   const bool waits_for_copies = in.operands.size() >= 2 && in.operands[0].text == "SB0" &&
                                 in.operands[1].kind == Kind::integer;
@@ -363,7 +363,8 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"B2R", decode_b2r},
     {"UCGABAR_ARV", decode_cluster_barrier<false>},
     {"UCGABAR_WAIT", decode_cluster_barrier<true>},
-    // Memory waits have no effect, because an access is complete before the next instruction.
+    // MEMBAR, FENCE, ERRBAR, CGAERRBAR and CCTL have no effect, because an access is complete
+    // before the next instruction.
     {"NOP", decode_plain<run_noop>},
     {"LDGDEPBAR", decode_plain<run_commit_copies>},
     {"DEPBAR", decode_depbar},

@@ -262,7 +262,7 @@ GPUEXP_INLINED std::uint32_t packed(double x, Type type, Rounding rounding, bool
   }
 }
 
-// F2FP: converts one fp32 value, or two to a pair of a smaller type, the first in the upper half.
+// F2FP: converts one fp32 value, or converts two and packs them, with the first in the upper half.
 template <Type type, bool is_pair>
 void run_pack(Warp& warp, const Op& op, LaneMask lanes) {
   const auto rounding = static_cast<Rounding>(op.kind2);
@@ -376,7 +376,7 @@ void decode_i2i(const Decoding& in, Op& op) {
   op.run = run_i2i;
 }
 
-// I2IP and F2IP pack two 16-bit values, or two bytes below the lower half of C.
+// I2IP and F2IP pack two 16-bit values, or two bytes and, above them, the lower half of C.
 template <class Value>
 void run_join(Warp& warp, const Op& op, LaneMask lanes, const Value& value) {
   const bool is_byte = result_type(op) <= Type::u8;

@@ -57,11 +57,11 @@ class Divergence {
   const std::vector<LaneGroup>& block_waiters(unsigned barrier) const {
     return block_waiters_[barrier];
   }
-  /// Groups that wait for other lanes of the warp; `next` is the instruction after the wait.
+  /// One group per lane that waits for other lanes; `next` is the instruction after the wait.
   std::vector<LaneGroup> warp_waiters() const;
   void release_block_barrier(unsigned barrier);
 
-  /// BMOV: a lane's saved copy of the participants of a convergence barrier.
+  /// BMOV reads and sets a lane's mask of the participants of a convergence barrier.
   LaneMask participants(unsigned barrier, unsigned lane) const {
     return participants_[barrier][lane];
   }

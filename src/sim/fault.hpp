@@ -13,11 +13,11 @@
 namespace gpuexp::sim {
 
 enum class FaultKind : std::uint8_t {
-  out_of_bounds,  ///< access outside of every buffer, or outside of the block's shared memory
+  out_of_bounds,  ///< access outside of every buffer, or of shared or local memory
   misaligned,
   unwritten,
   race,        ///< unordered accesses to a byte of shared memory by two threads; one or both write
-  async_copy,  ///< use of data that cp.async copies, before the thread has waited for the copy
+  async_copy,  ///< access to bytes that cp.async is still copying: no wait has completed the copy
   barrier,
   endless,  ///< a warp exceeds the instruction limit
   other,    ///< a trap, or behaviour that the simulator cannot execute

@@ -44,9 +44,9 @@ GPUEXP_INLINED float operand(std::uint32_t bits, std::uint8_t kind) {
   return kind & kFtz ? flushed(x) : x;
 }
 
-// With .FTZ, a result that rounds to the smallest normal number becomes zero if it would be smaller
-// with an unbounded exponent range, as on an H200. Returns whether it would not be smaller. `exact`
-// must be rounded to odd.
+// With .FTZ, a result that rounds to the smallest normal number becomes zero if, with an unbounded
+// exponent range, it would round to a smaller number, as on an H200. Returns false for such a
+// result. `exact` must be rounded to odd.
 bool reaches_min_normal(double exact, Rounding rounding) {
   constexpr double kSmallest = std::numeric_limits<float>::min();
   constexpr double kStep = kSmallest / (1 << 24);  // distance to the preceding number with 24 bits
@@ -157,7 +157,7 @@ GPUEXP_VECTORIZED void run_fmnmx(Warp& warp, const Op& op, LaneMask lanes) {
     const bool is_nan = (op.value & kKeepsNan) && (std::isnan(x) || std::isnan(y));
     result[l] =
         is_nan ? kNan32 : finished(float_min_or_max(x, y, (min_lanes >> l & 1) != 0), op.kind);
-    // The sign is that of the operands' product, before |…| and - are applied.
+    // The result gets the sign of the operands' product before |…| and - are applied.
     if (op.value & kXorSign && result[l] != kNan32)
       result[l] = (result[l] & ~kSign32) | ((raw_a[l] ^ raw_b[l]) & kSign32);
   }
@@ -250,8 +250,8 @@ void decode_fset(const Decoding& in, Op& op) {
 
 // FCHK: whether a division needs the slower code path, which scales its operands. Because the
 // hardware's limits are not published, this path is taken if an operand is not a normal number, or
-// if the quotient or the remainder is near the ends of the range. Otherwise, both paths give the
-// same quotient.
+// if the quotient, the remainder or 1 / b is near the ends of the range. Otherwise, both paths give
+// the same quotient.
 GPUEXP_INLINED bool needs_scaling(float a, float b) {
   constexpr int kFraction = 24;
   const int exponent_a = static_cast<int>(std::bit_cast<std::uint32_t>(a) >> 23 & 0xff);
@@ -373,8 +373,8 @@ void decode_dsetp(const Decoding& in, Op& op) {
   op.run = run_dsetp;
 }
 
-// ---- functions of one value. The hardware approximates them (PTX ISA, the errors of .approx);
-// here they are rounded to the nearest.
+// ---- functions of one value. The hardware approximates them (PTX ISA, the errors of .approx); the
+// simulator computes them in fp64 and converts the results.
 
 enum class Function : std::uint8_t { rcp, rsq, sqrt, ex2, lg2, sin, cos, tanh };
 constexpr std::array<std::string_view, 8> kFunctions{"RCP", "RSQ", "SQRT", "EX2",

@@ -13,8 +13,8 @@
 
 namespace gpuexp::sim {
 
-// kNan32 is the NaN that fp32 arithmetic returns for NaN operands (PTX ISA, "Floating Point
-// Instructions"). kNan64 is the NaN that fp64 arithmetic returns if no operand is NaN.
+// fp32 arithmetic returns kNan32 for every NaN (PTX ISA, "Floating Point Instructions"). fp64
+// arithmetic returns kNan64 if the result is NaN but no operand is.
 inline constexpr std::uint32_t kNan32 = 0x7fffffff;
 inline constexpr std::uint64_t kNan64 = 0xfff8000000000000;
 inline constexpr std::uint64_t kQuiet64 = 0x0008000000000000;
@@ -45,7 +45,7 @@ class RoundingScope {
   int before_;
 };
 
-/// Sets Op::kind to the flags above and Op::kind2 to the rounding mode.
+/// Places the operands. Sets Op::kind to the flags above and Op::kind2 to the rounding mode.
 inline void place_float(const Decoding& in, Op& op, Reads reads) {
   place(in, op, reads);
   op.kind = static_cast<std::uint8_t>((in.has("FTZ") ? kFtz : 0) | (in.has("SAT") ? kSaturate : 0));

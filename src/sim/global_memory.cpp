@@ -37,7 +37,7 @@ std::size_t bytes_of(const HostLoop& loop) {
   return static_cast<std::size_t>(loop.items * loop.item_bytes);
 }
 
-/// For smaller fills, deferring costs more time than filling.
+/// For smaller fills and copies, deferring costs more time than it saves.
 constexpr std::size_t kMinDeferredBytes = std::size_t{1} << 16;
 
 /// A loop over bytes, in which write(at, count) writes `count` bytes at offset `at`. Items have 4
@@ -317,7 +317,7 @@ bool GlobalMemory::defer_fill(const HostLoop& loop, std::span<const std::byte> a
   const GlobalBuffer* const target = find(address_of(loop.to), bytes_of(loop));
   if (!target) return false;
   std::vector<AddressRange> reads;
-  // Compilers align addresses in an argument, such as a structure of the host.
+  // Addresses in the arguments, such as members of a structure, are aligned to 8 bytes.
   std::uint64_t word = 0;
   for (std::size_t at = 0; at + sizeof word <= arguments.size(); at += sizeof word) {
     std::memcpy(&word, arguments.data() + at, sizeof word);

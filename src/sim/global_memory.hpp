@@ -101,7 +101,7 @@ class GlobalBuffer {
   void settle();
 
   /// Registers a fill whose data is generated when make() first needs it. The fill's range must be
-  /// inside the buffer and counts as written immediately. Call it while no kernel runs.
+  /// inside the buffer and already be marked as written. Call it while no kernel runs.
   void defer_fill(std::unique_ptr<LateFill> fill) {
     leave(fill->range());
     late_fills_.push_back(std::move(fill));
@@ -142,7 +142,8 @@ class GlobalBuffer {
   }
   void forget_stores() { stored_.store(false, std::memory_order_relaxed); }
 
-  /// Starts a new record of the bytes that kernels store, or drops the record.
+  /// If `follow`, starts a new record of the bytes that kernels store, without atomics; otherwise
+  /// drops the record.
   void follow_stores(bool follow) {
     stores_.reset();
     if (follow) stores_.emplace(end_ - origin_);
@@ -177,13 +178,14 @@ class GlobalMemory {
   void clear() { buffers_.clear(); }
   /// Marks bytes as unwritten: a kernel must write them before it reads them.
   void poison(const void* begin, std::size_t bytes);
-  /// Record that the host or a step has filled or copied bytes: they are written and stored to.
+  /// Record that the host or a step has filled or copied bytes. Filled bytes count as written;
+  /// copied bytes get the marks of their source.
   void note_fill(const void* to, std::size_t bytes);
   void note_copy(const void* to, const void* from, std::size_t bytes);
   /// Drops the marks of fully written buffers, to make later tests faster. Call it between kernels.
   void settle();
   /// Sets whether other threads execute kernels in this memory while this thread fills and copies.
-  /// If so, fills generate data immediately, and buffers keep their sets of marks.
+  /// If so, set() and copy() write data immediately, and buffers keep their sets of marks.
   void set_shared(bool is_shared) { is_shared_ = is_shared; }
   bool is_shared() const { return is_shared_; }
   /// Signals stores to host threads that execute other kernels concurrently.
@@ -195,21 +197,23 @@ class GlobalMemory {
 
   /// Declares that no kernel stores to the buffer that starts at `begin`.
   void set_constant(const void* begin);
-  /// Defers a loop until its items are needed, by kernels in at() or by the host in make().
+  /// Defers a loop until kernels, in at() or holds(), or the host, in make(), need its items.
   /// `arguments` are the arguments of the kernel that the loop replaces; their addresses name the
   /// buffers that the loop reads. `part_items` is the number of items to generate at a time.
   /// Returns false if the loop must run immediately: it writes outside of every buffer, or kernels
   /// may change its inputs.
   bool defer_fill(const HostLoop& loop, std::span<const std::byte> arguments = {},
                   std::int64_t part_items = LateFill::kPartItems);
-  /// Fills or copies bytes. Defers large fills and large copies from constant buffers.
+  /// Fills or copies bytes. Unless the memory is shared, defers fills, and copies from constant
+  /// buffers, of at least 64 KiB.
   void set(void* to, unsigned char value, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
   /// Generates pending data of a range or of all buffers, so that the host may read it.
   void make(const void* begin, std::size_t bytes) const;
   void make_all(unsigned threads);
 
-  /// Host address of `bytes` bytes at `address`. Throws Fault if no buffer contains them.
+  /// Host address of `bytes` bytes at `address`, whose pending data it generates. Throws Fault if
+  /// no buffer contains them.
   std::byte* at(std::uint64_t address, std::size_t bytes) const;
   /// Whether one buffer contains the bytes of all lanes and all addresses are multiples of the
   /// width. If so, generates the pending data of these bytes.
@@ -222,7 +226,8 @@ class GlobalMemory {
   /// Returns false if the loop writes outside of every buffer.
   bool fill_from(std::vector<AddressRange> reads, HostLoop loop,
                  std::int64_t part_items = LateFill::kPartItems);
-  /// Resolves pending fills before the whole range is overwritten, while no kernel runs.
+  /// Completes or cancels fills that write or read the range, before the whole range is
+  /// overwritten.
   void prepare_to_write(const AddressRange& range);
 
   std::vector<GlobalBuffer> buffers_;

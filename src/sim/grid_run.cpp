@@ -85,7 +85,7 @@ void move_trace(const Cluster& cluster, std::optional<WarpTrace>& trace) {
 
 class Uncertainty {
  public:
-  /// `known`: metrics of the blocks drawn before, which are exact.
+  /// `known`: sums of the metrics over the blocks drawn before, which are exact.
   explicit Uncertainty(const MetricValues& known) : total_(known) {}
 
   void add(const Stratum& stratum, std::span<const MetricValues> drawn) {
@@ -151,8 +151,8 @@ class Uncertainty {
   std::array<Region, 8> regions_{};
 };
 
-// A few pairs may be equal by chance, so they are sufficient only if all drawn blocks are nearly
-// equal.
+// A few pairs may be equal by chance, so fewer than kMinPairs are sufficient only if all drawn
+// blocks are nearly equal.
 bool is_precise_enough(const Uncertainty& uncertainty, const BlockSampling& sampling) {
   constexpr int kMinPairs = 10;
   return uncertainty.standard_error() <= sampling.standard_error &&

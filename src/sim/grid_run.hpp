@@ -13,11 +13,12 @@
 
 namespace gpuexp::sim {
 
-/// How to sample the blocks of a grid. Grids with clusters are sampled by cluster.
+/// How to sample the blocks of a grid: blocks are drawn until both limits hold or no block is left.
+/// Grids with clusters are sampled by cluster.
 struct BlockSampling {
-  /// Blocks are drawn until each of metric_names() has at most this relative standard error
+  /// Maximum relative standard error of each metric (metric_names()).
   double standard_error = 0.003;
-  /// and lanes have executed at least this number of instructions, which takes about 0.1 s.
+  /// Minimum number of instructions executed by lanes; the default takes about 0.1 s.
   double min_lane_instructions = 3e7;
   /// Approximate number of blocks to draw instead; 0: use the limits above.
   std::int64_t blocks = 0;
@@ -55,7 +56,8 @@ class GridRun {
         threads_(threads),
         stop_(stop) {}
 
-  /// Executes all blocks. Throws the Fault of the faulty block with the lowest number.
+  /// Executes all blocks. Throws the Fault of the first faulty block; with clusters, of the first
+  /// cluster with a faulty block.
   KernelExecution run_all();
   /// Executes a sample of the blocks. Throws the Fault of the faulty block that was drawn first.
   KernelExecution run_some(const BlockSampling& sampling);
@@ -72,7 +74,7 @@ class GridRun {
   std::int64_t cluster_of(std::int64_t block) const;
 
   const LaunchState& launch_;
-  Extent clusters_;  ///< number of clusters in the grid; without clusters, of blocks
+  Extent clusters_;  ///< number of clusters in the grid; without clusters, number of blocks
   unsigned threads_;
   const std::function<bool()>& stop_;
 };

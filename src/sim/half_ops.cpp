@@ -22,7 +22,8 @@ constexpr std::uint8_t kXorSign = 32;   ///< HMNMX2: the sign of the operands' p
 
 constexpr std::uint32_t kFp16Exponent = 0x7c00;  // bf16 is never flushed
 constexpr std::uint32_t kHalfSign = 0x8000;
-constexpr double kFlushThreshold = 0x1p-14 - 0x1p-26;  // halfway to the next smaller number
+// Halfway from 2^-14 to the next smaller number with 11 bits.
+constexpr double kFlushThreshold = 0x1p-14 - 0x1p-26;
 
 GPUEXP_INLINED float value(std::uint32_t bits, std::uint8_t kind) {
   if (kind & kFlushes && (bits & kFp16Exponent) == 0) bits &= kHalfSign;

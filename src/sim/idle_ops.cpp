@@ -164,8 +164,7 @@ unsigned max_written(std::string_view opcode, std::string_view mnemonic, const O
   return is_pair ? 2 : 1;
 }
 
-// Maximum number of registers of a source. A 64-bit integer product has a register pair as its
-// addend.
+// Maximum number of registers of a source. The addend of IMAD.WIDE and IMAD.HI is a register pair.
 unsigned max_read(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role,
                   std::size_t source) {
   if (role == Role::acts) return 8;
@@ -264,7 +263,8 @@ bool find_next(const Program& program, std::vector<Flow>& flows) {
   return true;
 }
 
-/// Finds instructions whose results are used. Visits instructions from the last to the first.
+/// Finds instructions whose results are used. Visits instructions from the last to the first, until
+/// a pass changes nothing.
 class Deciding {
  public:
   Deciding(const std::vector<Flow>& flows, bool keeps_global)
@@ -300,8 +300,8 @@ class Deciding {
     } else {
       needed.under[flow.condition] &= ~flow.sets;
     }
-    // Before an instruction that writes a predicate, the predicate's old value guards no later
-    // read.
+    // Later reads are guarded by the value that this instruction writes to the predicate. Before
+    // the instruction, the registers that they read count as always needed.
     for (unsigned p = 0; p < kTruePredicate; ++p) {
       if (!flow.writes[kFirstPredicate + p]) continue;
       for (const std::size_t condition : {1 + 2 * p, 2 + 2 * p}) {

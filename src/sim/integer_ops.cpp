@@ -283,7 +283,7 @@ void decode_imad(const Decoding& in, Op& op) {
 
 // ---- shifts and sums of shifted values
 
-// LEA: b + (a << s). LEA.HI: b + the upper half of {c, a} << s; with SX32, c is the sign of a.
+// LEA: b + (a << s). LEA.HI: b + the upper half of ({c, a} << s); with SX32, c extends a's sign.
 enum class Lea : std::uint8_t { low, high, high_of_sign };
 
 GPUEXP_VECTORIZED void run_lea(Warp& warp, const Op& op, LaneMask lanes) {

@@ -1,7 +1,7 @@
 // Order of memory accesses between the lanes of one warp. Lanes that execute together see each
-// other's earlier accesses. Lanes that diverged do not, until they reconverge where they wait for
-// each other (BSYNC, WARPSYNC). Machine code does not show a __syncwarp() where lanes never
-// diverged or where the compiler reconverges them anyway.
+// other's earlier accesses. After lanes diverge, they do not see each other's new accesses until
+// they wait for each other (BSYNC, WARPSYNC). Machine code does not show a __syncwarp() where lanes
+// never diverged or where the compiler reconverges them anyway.
 #pragma once
 
 #include <array>
@@ -32,7 +32,8 @@ class LaneOrder {
 
  private:
   BlockTime& clock_;
-  std::array<Lanes32, kLanes> known_{};  ///< [lane][other lane]: time of the last access seen
+  /// [lane][other lane]: time up to which the lane sees the other lane's accesses.
+  std::array<Lanes32, kLanes> known_{};
 };
 
 }  // namespace gpuexp::sim

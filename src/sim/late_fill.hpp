@@ -1,5 +1,5 @@
-// Generates the contents of a buffer when they are first accessed, so that simulated blocks that
-// read a small part of a large input cause only that part to be generated.
+// Generates the contents of a buffer when they are first accessed, because simulated blocks may
+// read only a small part of a large input.
 #pragma once
 
 #include <algorithm>

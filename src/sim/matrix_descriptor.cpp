@@ -23,8 +23,8 @@ MatrixDescriptor MatrixDescriptor::from_bits(std::uint64_t bits) {
   return d;
 }
 
-// XORs the index of a 16-byte unit in its row of 128 (64, 32) bytes with the index of the 128-byte
-// row, so that units of one column are in different banks.
+// XORs the index of a 16-byte unit in its row of the swizzle pattern with the index of its 128-byte
+// row modulo `row_units`, so that units of one column are in different banks.
 std::uint32_t MatrixDescriptor::swizzled(std::uint32_t address) const {
   const std::uint32_t row = (address >> 7) - base_offset;
   return address ^ (row & (row_units - 1)) * kUnit;

@@ -274,7 +274,7 @@ void decode_hmma(const Decoding& in, Op& op) {
   op.run = run_mma;
 }
 
-// IMMA.16832: a register holds four bytes of a 32-byte row of A.
+// IMMA.16832: a register holds four bytes of a 32-byte row of A or column of B.
 GPUEXP_VECTORIZED void run_imma(Warp& warp, const Op& op, LaneMask lanes) {
   constexpr unsigned kK = 32;
   if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");

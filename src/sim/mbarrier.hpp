@@ -8,12 +8,13 @@ namespace gpuexp::sim {
 
 /// A phase ends when all expected arrivals and all announced bytes have arrived. The PTX ISA calls
 /// the format opaque, but kernels compute the initial state, and read arrival counts from the state
-/// that an arrival returns. Bits 1 to 20 hold 2^20 minus the arrivals of every phase, bits 43 to 62
-/// hold 2^20 minus the pending arrivals, and bit 63 is the phase's parity. Where the hardware keeps
-/// pending bytes is not known; here, bits 21 to 42 hold them in two's complement.
+/// that an arrival returns. Bits 1 to 20 hold 2^20 minus the number of arrivals that each phase
+/// expects, bits 43 to 62 hold 2^20 minus the number of pending arrivals, and bit 63 is the phase's
+/// parity. Where the hardware keeps pending bytes is not known; the simulator keeps them in bits 21
+/// to 42, in two's complement.
 struct Mbarrier {
-  std::uint32_t arrivals = 0;  ///< number expected in every phase
-  std::uint32_t pending = 0;   ///< number that the current phase still expects
+  std::uint32_t arrivals = 0;  ///< number of arrivals that each phase expects
+  std::uint32_t pending = 0;   ///< number of arrivals that the current phase still expects
   std::int32_t bytes = 0;      ///< announced minus completed bytes; can be negative for a while
   bool parity = false;
 

@@ -110,8 +110,8 @@ void for_each_awaited_phase(Warp& warp, const Op& op, LaneMask lanes, const Visi
 }
 
 // mbarrier.test_wait and try_wait: whether the phase with the given parity (the register's highest
-// bit) has ended. If it has not, hardware suspends a warp that executes try_wait; here the warp's
-// turn ends.
+// bit) has ended. If it has not, hardware suspends a warp that executes try_wait; the simulator
+// ends the warp's turn.
 void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask ended = 0;
   for_each_awaited_phase(warp, op, lanes, [&](unsigned lane, std::uint64_t, bool has_ended) {
@@ -158,8 +158,8 @@ void decode_syncs(const Decoding& in, Op& op) {
 }
 
 // ARRIVES.LDGSTSBAR.64.ARVCNT (cp.async.mbarrier.arrive.noinc) arrives when the thread's cp.async
-// copies are complete, which here is before the next instruction. TRANSCNT, the form without noinc,
-// does not count as an arrival: an earlier SYNCS announced it.
+// copies are complete, which in the simulator is before the next instruction. TRANSCNT, the form
+// without noinc, does not count as an arrival: an earlier SYNCS announced it.
 void run_copy_arrives(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     arrive(warp.block, own_offset(warp, op.from[0], l), arrival_of(op, 0));

@@ -52,8 +52,8 @@ struct MemoryAccess {
   Access kind;
   unsigned width;  ///< bytes per lane
   LaneMask lanes;
-  /// Offset in the block's shared memory or the lane's local memory; for shared memory of another
-  /// block, includes the block's rank.
+  /// Global address, or offset in the block's shared memory or the lane's local memory; for shared
+  /// memory of another block, includes the block's rank.
   const Lanes64& address;
   /// Values that a store writes, 32 bits each. Null: zeros or unknown.
   const Lanes32* values;

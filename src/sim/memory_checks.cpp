@@ -42,7 +42,7 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
   UndefinedRegisters& undefined = *warp.undefined;
   const bool is_local_store = program.listed[warp.divergence.next() - 1].opcode.starts_with("STL");
   for (const Source& from : op.from) {
-    if (is_local_store && &from == &op.from[1]) continue;  // MemoryChecks::check_local
+    if (is_local_store && &from == &op.from[1]) continue;  // checked by MemoryChecks::check_local()
     const bool is_register = from.kind == Operand::Kind::reg || from.kind == Operand::Kind::memory;
     const LaneMask used = is_register ? undefined.lanes_of(from.index) & lanes : 0;
     if (used == 0) continue;

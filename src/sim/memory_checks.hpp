@@ -1,5 +1,5 @@
-// Checks the accesses of a block: they must be aligned, inside buffers, of written memory and
-// without races in shared memory, and must not use bytes that cp.async is still copying.
+// Checks the accesses of a block: addresses must be aligned and in bounds, reads must find written
+// bytes, and accesses to shared memory must not race or use bytes that cp.async is still copying.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ class MemoryChecks {
   /// Records the warp's divergence and reconvergence. Call it before the block's first instruction.
   void follow(Warp& warp);
 
-  /// Throws Fault with the lane.
+  /// Throws Fault, with the lane unless the access is a bulk copy.
   void check(Warp& warp, const MemoryAccess& access);
   /// Checks a bulk copy. Throws Fault.
   void check_range(const MemoryAccess& access);
   /// Records an access within bounds by another block's thread to this block's shared memory.
-  /// Returns false if the access reads unwritten memory. It counts as ordered with all accesses by
-  /// this block's threads.
+  /// Returns false if the access reads unwritten memory. The access counts as ordered with all
+  /// accesses by this block's threads.
   bool note_remote(Access kind, std::uint64_t address, unsigned width);
   /// Handles a read of another block's unwritten shared memory by lanes of this block. For a load,
   /// marks the loaded registers as undefined, so that only their use is a fault. Throws Fault for
@@ -37,7 +37,8 @@ class MemoryChecks {
   void report_unwritten(Warp& warp, const MemoryAccess& access, LaneMask lanes) const;
   void commit_copies(const Warp& warp, LaneMask lanes);
   void wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left);
-  /// Call when all remaining threads have reached the block's barrier.
+  /// Call when all remaining threads have reached a barrier of the block, or a phase of an mbarrier
+  /// or of the cluster's barrier has ended.
   void release_barrier() { shadow_.release_barrier(); }
   /// Call arrive() when a warp arrives at a barrier with a thread count. Call release_barrier()
   /// when the barrier is complete, before the waiting warps of `warps` continue.
@@ -58,8 +59,8 @@ class MemoryChecks {
   std::vector<LaneOrder> orders_;
 };
 
-/// Throws Fault if the next instruction of a warp uses an undefined register. Call it before the
-/// instruction.
+/// Throws Fault if an instruction uses an undefined register; otherwise marks the registers that it
+/// overwrites as defined. Call it before the instruction executes.
 void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes);
 
 }  // namespace gpuexp::sim

@@ -11,18 +11,18 @@ namespace gpuexp::sim {
 
 struct PlaceCounts {
   MemoryCounts memory;
-  /// Number of sectors that the loads and stores would touch if their bytes were contiguous; at
-  /// most memory.load_sectors and memory.store_sectors. Nsight Compute's source page calls them
+  /// Number of sectors that the global loads and stores would touch if their bytes were contiguous;
+  /// at most memory.load_sectors and memory.store_sectors. Nsight Compute's source page calls them
   /// ideal.
   std::uint64_t ideal_load_sectors = 0;
   std::uint64_t ideal_store_sectors = 0;
   /// Number of warp requests to shared memory: loads, stores and writes of cp.async, no atomics.
   std::uint64_t shared_requests = 0;
-  /// Maximum, over these accesses, of the wavefronts divided by the minimum for the same bytes.
+  /// Maximum ratio of the wavefronts of a shared memory load or store to those without conflicts.
   std::uint64_t bank_conflict = 0;
   /// Wavefronts in which cp.async writes shared memory; global_wavefronts includes them.
   std::uint64_t async_write_wavefronts = 0;
-  /// Minimum and maximum of the first lane's address, over accesses to global or local memory.
+  /// Minimum and maximum address of the first active lane in global or local memory accesses.
   std::uint64_t lowest = ~std::uint64_t{0};
   std::uint64_t highest = 0;
   std::uint64_t seen = 0;

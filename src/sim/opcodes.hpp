@@ -12,11 +12,11 @@ std::span<const OpcodeDecoder> integer_opcodes();
 /// Bits and bytes of integers: bit counts, bit fields, dot products of bytes.
 std::span<const OpcodeDecoder> bit_opcodes();
 std::span<const OpcodeDecoder> select_opcodes();
-/// 64-bit integers; compute capability 12.0 has instructions for them. An instruction with a 64-bit
-/// modifier tries these decoders first, because 32-bit instructions have the same mnemonics.
+/// 64-bit integers; compute capability 12.0 has instructions for them. For a 64-bit modifier,
+/// decode() tries these decoders first, because 32-bit instructions have the same mnemonics.
 std::span<const OpcodeDecoder> wide_opcodes();
 std::span<const OpcodeDecoder> float_opcodes();
-/// Arithmetic on pairs of fp16 or bf16.
+/// Arithmetic and comparisons on pairs of fp16 or bf16 values.
 std::span<const OpcodeDecoder> half_opcodes();
 std::span<const OpcodeDecoder> conversion_opcodes();
 /// Tensor core instructions of one warp.

@@ -135,7 +135,7 @@ Operand read_real(std::string_view text) {
   if (copy == "+INF" || copy == "-INF") {
     operand.number = copy[0] == '-' ? -INFINITY : INFINITY;
   } else if (copy.find("NAN") != std::string::npos) {
-    // The listing does not show which NaN. The NaN of CUDA has all other bits set and either sign.
+    // The listing shows only the NaN's sign; in fp32, source_of() sets all other bits.
     operand.number =
         std::copysign(std::numeric_limits<double>::quiet_NaN(), copy[0] == '-' ? -1 : 1);
   } else {

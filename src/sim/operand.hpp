@@ -41,7 +41,7 @@ struct OperandForm {
   bool inverted = false;                              ///< ~R4, !P0
   bool absolute = false;                              ///< |R4|
   bool wide = false;                                  ///< R2.64: a pair of registers
-  std::uint8_t shift = 0;  ///< 2 for R2.X4, a base in shared memory, in code before sm_90
+  std::uint8_t shift = 0;  ///< left shift of the base: 2 for R2.X4, in code before sm_90
   std::uint8_t bank = 0;
 };
 
@@ -56,7 +56,8 @@ struct Operand : OperandForm {
 /// Parses the operands of an instruction. Throws std::runtime_error if a text is not an operand.
 std::vector<Operand> read_operands(std::string_view text);
 
-/// Parses the predicate of "@!P1" or "@UP0"; PT if the guard is empty. Throws std::runtime_error.
+/// Parses the predicate of "@!P1" or "@UP0"; PT if the guard is empty. Throws std::runtime_error
+/// for other text.
 Operand read_guard(std::string_view guard);
 
 }  // namespace gpuexp::sim

@@ -34,7 +34,7 @@ struct Op {
   std::uint8_t kind2 = 0;
   std::uint8_t width = 4;  ///< bytes per lane of a memory access
   std::uint8_t bank = 0;   ///< constant bank
-  /// Its loaded or stored values are unused and are not moved (idle_ops.hpp).
+  /// Whether a load or store moves no data, because its values are unused (idle_ops.hpp).
   bool is_idle = false;
   std::uint32_t value = 0;  ///< look-up table, branch target or count
 };

@@ -175,8 +175,8 @@ GPUEXP_VECTORIZED void run_mov(Warp& warp, const Op& op, LaneMask lanes) {
   write(warp, op.to[0], lanes, read_integer(warp, op.from[0], scratch));
 }
 
-// P2R packs each lane's predicates into a byte of its register, UP2UR the predicates of the warp. A
-// mask selects the predicates; op.kind is the byte's number.
+// P2R packs each lane's predicates into a byte of its register; UP2UR packs the warp's predicates.
+// A mask selects the predicates; op.kind is the byte's number.
 template <bool are_uniform>
 GPUEXP_VECTORIZED void run_p2r(Warp& warp, const Op& op, LaneMask lanes) {
   const unsigned shift = 8 * op.kind;

@@ -129,7 +129,7 @@ GPUEXP_VECTORIZED SharedShadow::Runs SharedShadow::runs_of(const MemoryAccess& a
 // ---- reads
 
 // Most frequent case: a whole warp reads cells that were written before the barrier. If this
-// function returns false, read_cell() records all reads again.
+// function returns false, read() checks each cell.
 GPUEXP_VECTORIZED bool SharedShadow::read_at_once(const Accessor& who, const MemoryAccess& access,
                                                   const Runs& runs) {
   const auto cells_shift = static_cast<unsigned>(std::countr_zero(access.width)) - shift_;
@@ -231,7 +231,7 @@ void SharedShadow::touch(std::size_t first, std::size_t end) {
 
 // ---- writes
 
-// Most frequent case: no other warp has accessed the cells since the barrier.
+// Most frequent case: since the barrier, no warp wrote the cells and no other warp read them.
 GPUEXP_VECTORIZED bool SharedShadow::is_free_to_write(const Accessor& who, const Runs& runs) const {
   if (!partial_reads_.empty()) return false;
   const std::uint32_t others = ~(1u << who.warp);
@@ -314,7 +314,7 @@ bool SharedShadow::races_with_partial_read(const Accessor& who, unsigned lane,
   return false;
 }
 
-// Checks a write for lanes that write the same cell, which keeps only one lane's record.
+// Finds lanes of a write that store different values to one cell; the cell keeps one lane's record.
 std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
                                                    const MemoryAccess& access) const {
   if (access.shape.pattern == AccessShape::Pattern::contiguous) return std::nullopt;

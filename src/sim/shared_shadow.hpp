@@ -5,10 +5,10 @@
 // write or only one of them is atomic. Accesses of a block are ordered by these events:
 //
 // - A barrier of the whole block orders all accesses.
-// - A barrier of some warps orders the accesses of these warps before it and after it
-//   (sim/warp_order.hpp). Lanes of a warp that arrive separately count as their warp.
+// - A barrier of some warps orders their earlier accesses before later accesses of the warps that
+//   wait (sim/warp_order.hpp). Lanes of a warp that arrive separately count as their warp.
 // - The end of an mbarrier phase orders all accesses. The hardware orders only threads that wait
-//   for the phase. So races between other threads are missed, but no race is reported wrongly.
+//   for the phase. Races between other threads are missed, but no race is reported wrongly.
 // - Lanes of one warp are ordered if they execute together or have reconverged between the accesses
 //   (sim/lane_order.hpp).
 //
@@ -80,7 +80,8 @@ class SharedShadow {
   void commit_copies(unsigned warp, LaneMask lanes);
   /// Completes all but the `left` newest groups of the lanes (cp.async.wait_group).
   void wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left);
-  /// Call when all threads have reached the block's barrier or an mbarrier phase has ended.
+  /// Call when all remaining threads have reached a barrier of the block, or when a phase of an
+  /// mbarrier or of the cluster's barrier has ended.
   void release_barrier();
   /// Call when a warp has reached a barrier with a thread count.
   void arrive(unsigned barrier, unsigned warp) { warp_order_.arrive(barrier, warp); }
@@ -157,13 +158,13 @@ class SharedShadow {
   void touch(std::size_t first, std::size_t end);
 
   BlockTime clock_ = 2;
-  BlockTime barrier_ = 1;           ///< accesses before it precede all later ones
+  BlockTime barrier_ = 1;           ///< time up to which accesses precede all later ones
   unsigned shift_;                  ///< cell number = address >> shift_
-  std::vector<BlockTime> written_;  ///< 0: never
+  std::vector<BlockTime> written_;  ///< time of the last write; 0: never
   std::vector<Record> writer_;
   std::vector<std::uint32_t> readers_;  ///< mask of warps that have read the cell since the barrier
   std::vector<Record> reader_;          ///< first lane of the last warp that read the cell
-  /// Reads by some lanes of a warp; empty until the first.
+  /// Last reads by only some lanes of a warp; empty until the first such read.
   std::vector<PartialRead> partial_reads_;
   std::size_t touched_begin_;
   std::size_t touched_end_ = 0;

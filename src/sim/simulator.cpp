@@ -28,7 +28,7 @@ std::size_t reserved_shared_bytes(int compute_capability) {
 std::string cluster_refusal(const Shape& shape) {
   const Extent& cluster = shape.cluster;
   const Extent& grid = shape.grid;
-  // Maximum without the attribute for larger clusters, which is never set.
+  // Maximum number of blocks without the attribute for larger clusters, which is never set.
   constexpr std::int64_t kMaxBlocks = 8;
   if (cluster.count() > kMaxBlocks)
     return fmt::format("a cluster of {} blocks exceeds {}", cluster.count(), kMaxBlocks);

@@ -43,9 +43,9 @@ class Simulator {
   /// State that the blocks of a kernel share, for callers that execute single blocks. It refers to
   /// the simulator and to the step's tensor maps. Throws std::runtime_error with the refusal().
   LaunchState launch_of(const KernelStep& step);
-  /// Like launch_of(), for callers that need only branches and addresses: checks and counts
-  /// nothing, and omits values that affect neither. `keeps_global`: whether other kernels load what
-  /// this kernel stores to global memory.
+  /// Like launch_of(), for callers that need only branches and addresses: blocks do not check
+  /// memory or count accesses, and skip values that affect no branch or address. `keeps_global`:
+  /// whether other kernels load what this kernel stores to global memory.
   LaunchState approximate_launch_of(const KernelStep& step, bool keeps_global);
   /// Whether branches or addresses of the kernel depend on values loaded from global memory.
   bool is_decided_by_global(const KernelStep& step);
@@ -57,8 +57,8 @@ class Simulator {
                                    const std::optional<BlockSampling>& sampling = std::nullopt);
 
   /// Executes steps that fill buffers. Each element must depend only on its index, or on buffers to
-  /// which no kernel stores. Buffers of kernels with a HostLoop are filled on first access, by the
-  /// loop or by the kernel's blocks.
+  /// which no kernel stores. With `uses_host_loops`, buffers of kernels with a HostLoop are filled
+  /// on first access, by the loop or by the kernel's blocks.
   void fill(const Steps& steps);
 
   /// Called between blocks by several host threads. If it returns true, the run throws Stopped.

@@ -23,7 +23,8 @@ std::string tensor_map_refusal(const TensorMap& map);
 /// Swizzled address or offset in shared memory. Swizzling permutes groups of 16 bytes.
 std::uint64_t swizzled(std::uint64_t address, Swizzle swizzle);
 
-/// One box. In shared memory, its elements are contiguous, first dimension fastest.
+/// One box. Before swizzling, its elements are contiguous in shared memory, first dimension
+/// fastest.
 class TensorBox {
  public:
   using Place = std::array<std::int32_t, kMaxDimensions>;
@@ -36,9 +37,9 @@ class TensorBox {
   TensorBox(const TensorMap& map, const Place& first, For use);
 
   std::size_t bytes() const;
-  /// Calls row(offset, address, bytes) for the part of each row that is inside the tensor, with its
-  /// offset in the box and its global address. An H200 writes whole groups of 16 bytes: the last
-  /// group may extend past the row's last element, but not past the row's stride.
+  /// Calls row(offset in the box, global address, bytes) for the part of each row that is inside
+  /// the tensor. An H200 writes whole groups of 16 bytes: the last group may extend past the row's
+  /// last element, but not past the row's stride.
   void for_rows(const std::function<void(std::size_t, std::uint64_t, std::size_t)>& row) const;
   /// Returns a box in which all elements have the value of elements outside of the tensor.
   std::vector<std::byte> filled() const;

@@ -51,7 +51,7 @@ std::byte* global_row(Warp& warp, Access kind, std::uint64_t address, std::size_
 }
 
 /// Calls function(in_box, in_shared) for each 16 bytes of a box at `address`, with their offset in
-/// the box and in shared memory.
+/// the box and in shared memory, both from the box's start.
 template <class Function>
 void for_groups(std::size_t bytes, std::uint32_t address, Swizzle swizzle,
                 const Function& function) {
@@ -60,8 +60,8 @@ void for_groups(std::size_t bytes, std::uint32_t address, Swizzle swizzle,
 }
 
 // UTMALDG.2D [UR8], [UR22]: UR8 is the address in shared memory, UR9 the mbarrier's address, UR10
-// and UR11 the box's coordinates, UR22 and UR23 the map's address. The copy is complete before the
-// next instruction, as for bulk copies.
+// and UR11 the box's coordinates, UR22 and UR23 the map's address. The simulator completes the copy
+// before the next instruction.
 void run_tensor_load(Warp& warp, const Op& op, LaneMask) {
   const TensorMap& map = map_of(warp, op);
   const unsigned first = op.from[0].uniform_index;

@@ -58,12 +58,13 @@ GPUEXP_INLINED double power_of_two(std::int64_t exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-/// Adds the products to c exactly, before rounding. All elements must be finite.
+/// Adds the products to c: truncates each term to `places` binary places and sums exactly. The
+/// caller rounds the sums. All elements must be finite.
 GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const ExponentRow& c_exponent,
                                  int places) {
   using Whole = std::int32_t __attribute__((vector_size(32)));
   using Bits = std::int64_t __attribute__((vector_size(64)));
-  // For scaling in fp64; exponents of products are larger.
+  // Keeps the scale in fp64's range; exponents of nonzero products are larger.
   constexpr std::int32_t kMinExponent = -900;
   ExponentRow largest = c_exponent;
   for (unsigned k = 0; k < f.depth; ++k) {
@@ -79,8 +80,8 @@ GPUEXP_INLINED void add_products(const TensorFactors& f, SumRow& c, const Expone
   SumRow unit;
   std::memcpy(&scale, &scale_bits, sizeof scale);
   std::memcpy(&unit, &unit_bits, sizeof unit);
-  // Scaled products have at most 2 + 25 bits. 16 are added at once, and the sums of 8 fit in 32
-  // bits.
+  // Scaled products have at most 2 + 25 bits (fp8: 2 + 13). There are at most 16 products (fp8:
+  // 32). `even` and `odd` each sum half of them, which fits in 32 bits.
   Whole even = __builtin_convertvector(c * scale, Whole);
   Whole odd{};
   for (unsigned k = 0; k < f.depth; k += 2) {

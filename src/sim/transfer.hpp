@@ -29,9 +29,9 @@ void check_readable(Warp& warp, std::uint32_t address, std::size_t bytes);
 
 struct Delivery {
   std::uint32_t to = 0;
-  std::uint32_t barrier = 0;  ///< address in the shared memory of the same block
-  /// One bit per destination block, which receives the bytes, and at its mbarrier the arrival, at
-  /// the same offsets in its own shared memory. Empty: only the block of the address.
+  std::uint32_t barrier = 0;  ///< address of the mbarrier, in shared memory of the same block
+  /// One bit per destination block. Each block receives the bytes and the arrival at the same
+  /// offsets in its own shared memory. Empty: only the block of the addresses.
   std::optional<std::uint32_t> blocks = {};
   std::size_t bytes = 0;
   std::size_t alignment = kBulkUnit;

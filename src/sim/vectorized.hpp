@@ -11,7 +11,7 @@
 #define GPUEXP_VECTORIZED
 #endif
 
-/// For a function that such functions call: it is compiled for the same processors.
+/// For a function that GPUEXP_VECTORIZED functions call: it is compiled for the same processors.
 #if defined(__GNUC__)
 #define GPUEXP_INLINED [[gnu::always_inline]] inline
 #else

@@ -21,7 +21,7 @@ struct BarrierVotes {
 
 /// A load of memory that other ranks may write, and the values that its first lane loaded.
 struct PolledLoad {
-  std::uint32_t next = 0;  ///< index of the instruction
+  std::uint32_t next = 0;  ///< index of the instruction after the load
   LaneMask lanes = 0;
   std::uint64_t address = 0;
   std::array<std::uint32_t, 4> words{};
@@ -53,7 +53,7 @@ struct Warp {
   unsigned index;
   Divergence divergence;
   bool waits = false;      ///< whether its turn ended with wait()
-  bool ends_turn = false;  ///< whether its last load may poll memory
+  bool ends_turn = false;  ///< whether its turn ends because a load may poll memory
   PolledLoad last_polled_load;
   bool polls = false;    ///< whether its turn ended with a repeated load of unchanged values
   bool signals = false;  ///< whether it stored values that other ranks may wait for

@@ -113,7 +113,7 @@ GPUEXP_INLINED void read_matrix(Warp& warp, const MatrixDescriptor& matrix, bool
   }
 }
 
-constexpr unsigned kRows = kMaxN / kRowColumns;  // number of groups of columns of B
+constexpr unsigned kRows = kMaxN / kRowColumns;  // maximum number of groups of columns of B
 
 struct Product {
   double a[kM][kMaxK];
@@ -157,7 +157,7 @@ GPUEXP_INLINED void read_register_a(const Warp& warp, const Source& from, Elemen
   }
 }
 
-// ---- sums: a lane has rows l / 4 and l / 4 + 8; per 8 columns, two starting at 2 (l mod 4)
+// ---- sums: lane l has rows l / 4 and l / 4 + 8 and, of 8 columns, two starting at 2 (l mod 4)
 
 template <class Visit>
 GPUEXP_INLINED void for_each_sum(unsigned columns, bool is_half, const Visit& visit) {
@@ -409,8 +409,8 @@ void run_wait(Warp& warp, const Op& op, LaneMask lanes) {
   }
 }
 
-// WARPGROUP.ARRIVE (wgmma.fence) orders register accesses, which are always in order here.
-// WARPGROUP.DEPBAR.LE gsb0, 0x1 waits.
+// WARPGROUP.ARRIVE (wgmma.fence) orders register accesses, which the simulator always executes in
+// order. WARPGROUP.DEPBAR.LE gsb0, 0x1 waits.
 void decode_warpgroup(const Decoding& in, Op& op) {
   if (in.has("ARRIVE")) {
     op.run = run_noop;
