@@ -94,11 +94,11 @@ GlobalTouch touch_of(const MemoryAccess& access);
 
 unsigned shared_wavefronts(const MemoryAccess& access);
 
-/// Keeps the counts of an instruction's last access to one memory space, because the next access
-/// often has the same counts. Bank conflicts repeat if the distances between the lanes' addresses
-/// repeat. Sectors repeat if, in addition, lane 0 has the same offset in its line, or all distances
-/// are whole lines. Tag-stage wavefronts depend on line numbers, so they are kept for one line of
-/// lane 0.
+/// Keeps the counts of an instruction's last access to global or to other memory, because the next
+/// access often has the same counts. Bank conflicts repeat if the distances between the lanes'
+/// addresses repeat. Sectors repeat if, in addition, lane 0 has the same offset in its line, or all
+/// distances are whole lines. Tag-stage wavefronts depend on line numbers, so they are kept for one
+/// line of lane 0.
 class AccessMemo {
  public:
   SharedWavefronts wavefronts(const MemoryAccess& access);

@@ -40,7 +40,7 @@ struct LaunchState {
   GlobalMemory* global = nullptr;
   Extent grid;
   Extent block;
-  Extent cluster;  ///< in blocks
+  Extent cluster;  ///< cluster size in blocks
   std::size_t shared_bytes = 0;
   /// Number of warps per block to execute; further warps count as exited.
   unsigned max_warps = ~0u;
@@ -48,7 +48,7 @@ struct LaunchState {
   std::vector<std::byte> constants;  ///< constant bank 0: launch sizes and parameters
   std::vector<PlacedTensorMap> tensor_maps;
   Checks checks;
-  const Observation* observation = nullptr;  ///< null: record only sums
+  const Observation* observation = nullptr;  ///< records per instruction or warp; null: none
   bool counts_accesses = true;               ///< false: Block::memory stays 0
   /// Whether mma.sync sums in fp32: faster, and accurate enough for branches and addresses.
   bool is_approximate = false;
@@ -225,7 +225,7 @@ class Block {
   std::uint64_t steps() const;
 
   const LaunchState& launch;
-  Extent place;  ///< coordinates in the grid
+  Extent place;  ///< coordinates of the block in the grid
   const Membership member;
   std::vector<std::byte> shared;
   std::vector<OpCount> counts;

@@ -31,14 +31,14 @@ class BlockDraw {
   std::vector<Stratum> draw(std::int64_t intervals);
 
  private:
-  struct Region;  ///< a box of the grid, whose blocks are numbered in order
+  struct Region;  ///< a box of blocks of the grid, numbered x first
   int tails_of(std::int64_t number) const;
   Stratum draw(const Region& region, std::int64_t first, std::int64_t end);
 
   Extent grid_;
   std::mt19937_64 random_;
   std::vector<std::int64_t> required_;
-  std::vector<std::int64_t> before_;  ///< blocks drawn by earlier calls, in order
+  std::vector<std::int64_t> before_;  ///< numbers of blocks drawn by earlier calls, ascending
   std::vector<std::int64_t> now_;
 };
 

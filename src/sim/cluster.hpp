@@ -32,7 +32,8 @@ class Cluster {
   /// Number of phases of mbarriers and of the cluster's barrier that have ended.
   std::uint64_t phases_ended() const;
 
-  /// barrier.cluster: a whole warp arrives, and waits for all warps that have not exited.
+  /// barrier.cluster: a whole warp arrives, and waits for all warps of the cluster that have not
+  /// exited.
   void arrive(Warp& warp);
   void wait(Warp& warp);
 

@@ -43,7 +43,8 @@ constexpr Layout kLayout80{0x0, 0xc, 0x18, 0x20, 0x28, 0x118, 0x160, std::nullop
 constexpr Layout kLayout90{
     0x0,  0xc,   std::nullopt, 0x20,
     0x28, 0x208, 0x210,        Layout::Clusters{0x140, 0x144, 0x150, 0x15c, 0x188, 0x198}};
-// Code reads the cluster size from a table, indexed by SR_CgaSize; here the table has one entry.
+// Code reads the cluster size from a table, indexed by SR_CgaSize. The simulator's table has one
+// entry.
 constexpr Layout kLayout100{
     0x360, 0x370, std::nullopt, 0x2f8,
     0x37c, 0x358, 0x380,        Layout::Clusters{0x36c, 0x2a0, 0x2b0, 0x2c0, 0x2cc, 0x348}};

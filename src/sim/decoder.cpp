@@ -48,8 +48,7 @@ bool is_global_atomic(std::string_view mnemonic) {
 }
 
 // Floating-point sums in shared memory are loops of LDS R8, [R6], an addition, and ATOMS.CAST.SPIN
-// R9, [R6], R8, R9, which repeats the loop if memory no longer contains R8. The load counts as
-// atomic.
+// R9, [R6], R8, R9. The loop repeats if memory no longer contains R8. The load counts as atomic.
 void mark_loads_of_atomics(Program& program) {
   constexpr std::size_t kMaxBetween = 16;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {

@@ -29,7 +29,7 @@ struct BlockSampling {
 /// estimates for all blocks.
 struct KernelExecution {
   const Program* program = nullptr;
-  std::vector<OpCount> counts;  ///< by index in the program, over all blocks
+  std::vector<OpCount> counts;  ///< sums over all blocks, by index in the program
   MemoryCounts memory;
   std::int64_t blocks = 0;  ///< number of blocks in the grid
   std::int64_t executed_blocks = 0;

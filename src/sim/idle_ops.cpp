@@ -32,7 +32,7 @@ enum class Role : std::uint8_t {
   loads,
   stores,
   copies,
-  multiplies,  ///< multiplies matrices in shared memory, as a warpgroup
+  multiplies,  ///< wgmma: multiplies matrices in shared memory
 };
 
 struct RoleOf {

@@ -1,5 +1,5 @@
-// Finds instructions whose values affect no branch, no address and no other effect. A simulation
-// that only needs branches and addresses can skip them.
+// Finds instructions whose values affect no branch, no address and no other instruction's effects.
+// A simulation that only needs branches and addresses can skip them.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ bool are_tag_wavefronts_known(const Execution& e) {
 struct Metric {
   std::string_view name;
   std::uint64_t (*of)(const Execution&);
-  /// Returns false if a term of the sum is unknown. Null: all terms are always known.
+  /// Returns false if a count in the metric's sum is unknown. Null: all counts are always known.
   bool (*is_known)(const Execution&) = nullptr;
 };
 

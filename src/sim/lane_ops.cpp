@@ -155,7 +155,7 @@ void decode_match(const Decoding& in, Op& op) {
   op.run = run_match;
 }
 
-// ELECT P0, URZ, PT elects one lane and returns its index.
+// ELECT P0, URZ, PT elects the lowest active lane and returns its index.
 void run_elect(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 chosen;
   chosen.of.fill(static_cast<std::uint32_t>(std::countr_zero(lanes)));

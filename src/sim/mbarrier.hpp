@@ -15,7 +15,7 @@ namespace gpuexp::sim {
 struct Mbarrier {
   std::uint32_t arrivals = 0;  ///< number of arrivals that each phase expects
   std::uint32_t pending = 0;   ///< number of arrivals that the current phase still expects
-  std::int32_t bytes = 0;      ///< announced minus completed bytes; can be negative for a while
+  std::int32_t bytes = 0;      ///< announced minus completed bytes; negative if completed first
   bool parity = false;
 
   static Mbarrier from_bits(std::uint64_t bits);
@@ -27,7 +27,7 @@ Mbarrier read_mbarrier(Block& block, std::uint64_t address);
 
 struct Arrival {
   std::uint32_t count = 0;
-  std::int64_t announced_bytes = 0;  ///< negative: completed bytes
+  std::int64_t announced_bytes = 0;  ///< number of bytes; negative: number of completed bytes
   bool leaves = false;               ///< later phases do not expect these arrivals
 };
 

@@ -56,7 +56,7 @@ enum class Arrives : std::uint8_t {
   by_register,       ///< ART0
   bytes_announced,   ///< A0TR: mbarrier.expect_tx
   bytes_completed,   ///< A0TX: mbarrier.complete_tx
-  copies_announced,  ///< A0T1: this thread's cp.async copies, counted as one byte
+  copies_announced,  ///< A0T1: the thread's cp.async copies, announced as one byte
   copies_completed,
 };
 constexpr std::uint8_t kLeaves = 1;
@@ -159,7 +159,7 @@ void decode_syncs(const Decoding& in, Op& op) {
 
 // ARRIVES.LDGSTSBAR.64.ARVCNT (cp.async.mbarrier.arrive.noinc) arrives when the thread's cp.async
 // copies are complete, which in the simulator is before the next instruction. TRANSCNT, the form
-// without noinc, does not count as an arrival: an earlier SYNCS announced it.
+// without noinc, is no arrival: it completes the byte that an earlier SYNCS (A0T1) announced.
 void run_copy_arrives(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     arrive(warp.block, own_offset(warp, op.from[0], l), arrival_of(op, 0));

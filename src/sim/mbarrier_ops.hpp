@@ -7,7 +7,8 @@
 
 namespace gpuexp::sim {
 
-/// mbarriers whose phases the lanes test by SYNCS.PHASECHK.
+/// mbarriers whose phases the lanes test by SYNCS.PHASECHK, and whether all these phases have
+/// ended.
 struct AwaitedPhases {
   bool have_ended = true;
   std::vector<std::uint64_t> offsets;  ///< offsets in the block's shared memory

@@ -50,7 +50,7 @@ struct MemoryAccess {
 
   Space space;
   Access kind;
-  unsigned width;  ///< bytes per lane
+  unsigned width;  ///< bytes per lane; bulk copies: bytes of the range
   LaneMask lanes;
   /// Global address, or offset in the block's shared memory or the lane's local memory; for shared
   /// memory of another block, includes the block's rank.

@@ -181,8 +181,8 @@ GPUEXP_VECTORIZED void run_generic(Warp& warp, const Op& op, LaneMask lanes) {
 
 // Blocks on other host threads may access the same word concurrently, so a load must return either
 // the old or the new word as a whole. In the PTX ISA ("Memory Consistency Model"), a scalar of up
-// to 16 bytes (b128) is one access, and each element of a vector is another. Machine code does not
-// distinguish the two.
+// to 16 bytes (b128) is one access, and each element of a vector is a separate access. Machine code
+// does not distinguish scalars from vectors.
 constexpr unsigned kSingleBytes = 8;
 constexpr unsigned kWideBytes = 16;
 

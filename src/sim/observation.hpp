@@ -18,7 +18,7 @@ struct PlaceCounts {
   std::uint64_t ideal_store_sectors = 0;
   /// Number of warp requests to shared memory: loads, stores and writes of cp.async, no atomics.
   std::uint64_t shared_requests = 0;
-  /// Maximum ratio of the wavefronts of a shared memory load or store to those without conflicts.
+  /// Maximum, over shared memory loads and stores, of wavefronts / wavefronts without conflicts.
   std::uint64_t bank_conflict = 0;
   /// Wavefronts in which cp.async writes shared memory; global_wavefronts includes them.
   std::uint64_t async_write_wavefronts = 0;
@@ -71,7 +71,7 @@ class Observed {
   void note(std::uint32_t place, unsigned warp, std::uint64_t step, const MemoryAccess& access);
 
   std::vector<PlaceCounts> places;
-  std::optional<WarpTrace> trace;  ///< empty if the traced warp is not in the block
+  std::optional<WarpTrace> trace;  ///< empty unless the traced warp is in the block
 
  private:
   void trace_access(std::uint32_t place, std::uint64_t step, const MemoryAccess& access);

@@ -43,7 +43,7 @@ struct OpClass {
   IssuePipe pipe;
   bool is_branch;
   bool is_lsu_without_access;  ///< executes in the load-store unit without a memory access
-  bool commits_copies;         ///< LDGDEPBAR
+  bool commits_copies;         ///< whether it is LDGDEPBAR
 };
 
 struct Decoding {
@@ -80,9 +80,9 @@ struct Program {
   std::string name;
   std::vector<Op> ops;
   std::vector<ListedInstruction> listed;  ///< in the order of `ops`; refers to the listing
-  ConstantBanks constants;                ///< all banks except bank 0, which is part of a launch
+  ConstantBanks constants;                ///< banks 2 and 3; bank 0 is part of a launch
   std::vector<OpClass> classes;
-  bool has_constant_operands = false;  ///< in instructions other than LDC and ULDC
+  bool has_constant_operands = false;  ///< whether other instructions than LDC and ULDC have any
   bool reaches_shared = false;
   bool has_global_atomics = false;
   bool has_counted_barriers = false;

@@ -12,8 +12,8 @@
 // - Lanes of one warp are ordered if they execute together or have reconverged between the accesses
 //   (sim/lane_order.hpp).
 //
-// Lanes that write the same byte in one instruction race unless they write the same value. A flag
-// in shared memory that one warp writes and another warp polls is a race, as in compute-sanitizer's
+// Lanes that write the same byte in one instruction race unless the values are equal. A flag in
+// shared memory that one warp writes and another warp polls is a race, as in compute-sanitizer's
 // racecheck.
 //
 // Loads may read unwritten bytes if no instruction uses the result (sim/undefined_registers.hpp). A

@@ -119,8 +119,8 @@ inline float value_of_e4m3(std::uint32_t bits) {
   return sign * std::bit_cast<float>((exponent + 127 - 7) << 23 | fraction << 20);
 }
 
-/// Sum rounded to odd. Rounding it again to fewer bits gives the same result as rounding the exact
-/// sum once.
+/// Sum rounded to odd. Rounding it again, to a format with at least two bits less, gives the same
+/// result as rounding the exact sum once.
 inline double sum_to_odd(double a, double b) {
   const double sum = a + b;
   if (!std::isfinite(sum)) return sum;

@@ -128,8 +128,8 @@ void TensorBox::for_rows(
   }
 }
 
-// fma.oob tests for this 16-bit NaN (sim/half_ops.cpp). The bits for wider types are not known;
-// here they repeat the 16-bit pattern.
+// fma.oob tests for this 16-bit NaN (sim/half_ops.cpp). The bits for wider types are not known; the
+// simulator repeats the 16-bit pattern.
 std::vector<std::byte> TensorBox::filled() const {
   std::vector<std::byte> box(bytes());
   if (map_.fill == OutOfBoundsFill::zero) return box;

@@ -19,7 +19,7 @@ inline std::uint64_t uniform_pair(const Warp& warp, unsigned index) {
 }
 
 /// Return the host address of `bytes` bytes in global memory or in the cluster's shared memory, and
-/// record the access. Throw Fault.
+/// record the access. Throw Fault if the range is misaligned or out of bounds.
 std::byte* global_range(Warp& warp, Access kind, std::uint64_t address, std::size_t bytes);
 std::byte* shared_range(Warp& warp, Access kind, std::uint32_t address, std::size_t bytes,
                         std::size_t alignment = kBulkUnit);
