@@ -13,8 +13,8 @@ SharedUse use_of(sim::Access kind) {
   return kind == sim::Access::store ? SharedUse::store : SharedUse::other;
 }
 
-// Share of the banks that an access uses, averaged over its wavefronts: 1/4 if a wavefront has 32
-// bytes. Assumes that lanes of one sector are adjacent.
+// Share of the banks that an access uses, averaged over its wavefronts: 1/4 if each wavefront
+// accesses one sector. Assumes that lanes of one sector are adjacent.
 double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
   constexpr std::uint64_t kSector = 32;
   if (access.lanes == sim::kAllLanes && access.width >= 4 &&
@@ -33,7 +33,8 @@ double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
 }  // namespace
 
 void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
-  // Constructed in place, because a copied temporary would be read before its stores complete.
+  // Constructs `running` in place. A copy of a temporary would be slower, because it would load
+  // bytes whose stores are still pending in the host's CPU.
   ::new (&running) RunningInstruction{.warp = &warp, .op = &op, .now = now};
 }
 
@@ -181,8 +182,9 @@ void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
   running.copied_bytes += access.width;
 }
 
-// An arrival of a copy's bytes, an arrival after a thread's cp.async copies, or an immediate
-// arrival. An arrival in another block takes as long as a load from that block.
+// Times the arrival of a copy's bytes, an arrival after the warp's cp.async copies, or an immediate
+// arrival. An immediate arrival in another block, or by st.async, takes as long as a load from
+// another block's shared memory.
 void AccessTimes::hear(const sim::MbarrierArrival& arrival) {
   using Kind = TimedOp::Kind;
   const TimedOp& op = *running.op;

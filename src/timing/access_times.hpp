@@ -17,7 +17,7 @@ struct RunningInstruction {
   CopyTime copied{};  ///< completion of the bulk copies
   double copied_bytes = 0;
   bool has_ended_phase = false;
-  double holds_until = 0;  ///< earliest issue of the warp's next instruction
+  double holds_until = 0;  ///< fence, cluster barrier: earliest issue of the next instruction
   WarpState holds_in = WarpState::wait;
 };
 

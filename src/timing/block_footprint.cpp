@@ -35,7 +35,7 @@ class LineBytes {
       words_[i] |= more.words_[i];
   }
   bool any() const { return (words_[0] | words_[1]) != 0; }
-  /// Calls range(begin, end) for each run of bits in a word.
+  /// Calls range(begin, end) for each sequence of 1 bits in a word.
   template <class Range>
   void for_runs(const Range& range) const {
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -57,8 +57,8 @@ class LineBytes {
   std::array<std::uint64_t, kLineSize / kBits> words_{};
 };
 
-/// Accessed bytes by line and instruction. Uses open addressing, because most insertions find their
-/// key.
+/// Accessed bytes by line and instruction. Uses open addressing, because most calls of add() find
+/// an existing key.
 class TouchedLines {
  public:
   struct Entry {
@@ -132,7 +132,7 @@ class Recorder final : private sim::AccessListener {
   static constexpr std::size_t kMaxPhases = 32;
   static constexpr unsigned kPlaceBits = 10;  ///< number of key bits below the line number
 
-  // Executes a few instructions of each warp. Returns false if all warps have exited.
+  // Executes up to kTurn instructions of each warp. Returns false if all warps had exited before.
   bool run_round() {
     constexpr int kTurn = 32;
     sim::Round round;
@@ -235,7 +235,7 @@ class Recorder final : private sim::AccessListener {
   std::vector<PlaceFootprint> places_;
   std::vector<std::uint64_t> numbers_;  ///< index in places_, by instruction and direction
   std::vector<TouchedLines> phases_{1};
-  std::uint64_t rounds_ = 0;  ///< number of rounds in the last phase
+  std::uint64_t rounds_ = 0;  ///< number of completed rounds of the current phase
   std::uint64_t rounds_of_phase_ = 1;
   std::uint32_t warp_place_ = 0;
 };

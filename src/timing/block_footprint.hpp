@@ -1,4 +1,4 @@
-// Footprint of a block: the bytes of global memory that it accesses, in order of access.
+// Footprint of a block: the bytes of global memory that it accesses, by instruction and phase.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ struct ByteRange {
   std::uint64_t end = 0;
 };
 
-/// Bytes that one instruction accesses: disjoint ascending ranges for each phase of the block. Each
-/// warp executes the same number of instructions in each phase.
+/// Bytes that one instruction reads or writes: disjoint ascending ranges for each phase of the
+/// block. All phases have the same maximum number of instructions per warp.
 struct PlaceFootprint {
   std::uint32_t place = 0;
   bool writes = false;
   std::vector<std::vector<ByteRange>> phases;
 };
 
-/// Executes all warps of the block or cluster, a few instructions of each warp in turn. Throws
-/// sim::Fault, and sim::Stopped if `stop` returns true.
+/// Executes the block or cluster at the index `cluster`, up to 32 instructions of each warp in
+/// turn. Throws sim::Fault, and sim::Stopped if `stop` returns true.
 std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const Extent& cluster,
                                          const std::function<bool()>& stop);
 
 struct PlaceAddresses {
   struct Hashes {
-    /// Hash of all sectors relative to the sector of `first`, in order of access. The hash excludes
-    /// offsets within sectors, which may depend on data.
+    /// Hash of the active lanes and of their sectors relative to the sector of `first`, in order of
+    /// access. The hash excludes offsets within sectors, which may depend on data.
     std::uint64_t sectors = 0;
     std::uint64_t bytes = 0;  ///< hash of all addresses relative to `first`
 
@@ -43,12 +43,12 @@ struct PlaceAddresses {
   /// Hashes after 1, 2, … executions, to compare loops with different numbers of iterations.
   std::vector<Hashes> after;
 
-  /// Hashes after the number of executions that both instructions have.
+  /// This instruction's hashes after the number of executions that both instructions have.
   Hashes hashes(const PlaceAddresses& other) const;
 };
 
-/// Executes only the first warp of a block, without waiting for other warps. It may load wrong
-/// values that other warps should have stored; addresses rarely depend on such values.
+/// Executes only the first warp of a block, without waiting for other warps. The warp may load
+/// wrong values, which other warps should have stored; addresses rarely depend on such values.
 class FirstWarps {
  public:
   explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {
@@ -57,7 +57,7 @@ class FirstWarps {
   }
 
   /// Addresses by instruction index, for the first block of a cluster. With `once`, execution ends
-  /// when the first memory instruction executes a second time.
+  /// when any instruction accesses global memory a second time.
   std::map<std::uint32_t, PlaceAddresses> addresses(const Extent& cluster, bool once) const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace gpuexp {
 
-/// Keeps more cycles than any load waits.
+/// Keeps 8192 cycles, more than any load waits.
 class CycleSums {
  public:
   void add(double when, double amount) {

@@ -30,8 +30,8 @@ struct WarpPosition {
   }
 };
 
-// Executes the warp until it waits, returns to its position, or would leave `places`. Returns
-// whether it executed an instruction.
+// Executes the warp until it waits, has returned to its position after `least` instructions, or
+// would leave `places` or exit. Returns whether it executed an instruction.
 bool execute_iteration(WarpPosition& position, const Schedule& schedule,
                        const std::vector<bool>& places, std::uint64_t least) {
   const sim::Divergence& at = position.warp->warp->divergence;
@@ -92,7 +92,7 @@ std::vector<bool> SteadyState::visited(const SmProgress& from, const SmProgress&
 }
 
 // Short windows differ by a partial iteration and by randomly drawn latencies, so windows are
-// lengthened until they agree.
+// lengthened up to kLongest instructions until they agree.
 bool SteadyState::is_steady(std::size_t warps) {
   constexpr double kMinIterations = 2;
   constexpr double kTolerance = 0.01;

@@ -18,22 +18,23 @@ struct SmProgress {
   std::uint64_t instructions = 0;
   std::uint64_t blocks = 0;  ///< number of block starts plus number of block ends
   double clock = 0;
-  double alone = 0;  ///< sum of ResidentWarp::alone over the warps
+  double alone = 0;  ///< sum of ResidentWarp::alone over the resident warps
   SmSums sums;
 };
 
-/// Compares consecutive windows, each a number of warp instructions of an SM.
+/// Compares consecutive windows; each window is a number of consecutive warp instructions of an SM.
 class SteadyState {
  public:
-  /// If warps of the launch wait for mbarrier phases, warpgroup products or other SMs, no window
-  /// counts as steady, so the launch is timed completely.
+  /// If the program uses mbarriers, bulk copies, wgmma or cluster barriers, no window ends, so the
+  /// launch is timed completely.
   explicit SteadyState(const Schedule& schedule);
 
   /// Number of instructions at which the current window ends.
   std::uint64_t window_end() const { return end_; }
 
-  /// Ends the window. Returns whether the last two windows executed the same instructions at rates
-  /// that differ by at most 1 %, for two iterations of `warps` warps, without block starts or ends.
+  /// Ends the window. Returns whether the last two windows are steady: no block started or ended,
+  /// their cycles per instruction differ by at most 1 %, and the second window lasted at least two
+  /// iterations of `warps` warps and executed no instructions that the first did not.
   bool end_window(SmProgress now, std::size_t warps);
 
   /// Progress at the start and at the end of the last two windows.
@@ -61,8 +62,8 @@ struct SkippedIterations {
   bool are_last = false;  ///< whether some warp did not return to its position
 };
 
-/// Executes each warp until it returns to its position, after at least `least` instructions, each
-/// of which adds `alone` cycles to ResidentWarp::alone. Warps stop before an instruction that is
+/// Executes each warp for at least `least` instructions, until it returns to its position. Each
+/// instruction adds `alone` cycles to ResidentWarp::alone. Warps stop before an instruction that is
 /// not in `places`, and before a lane exits. Throws sim::Fault.
 SkippedIterations execute_iterations(const std::vector<std::unique_ptr<ResidentCluster>>& clusters,
                                      const Schedule& schedule, const std::vector<bool>& places,

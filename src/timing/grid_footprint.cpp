@@ -38,7 +38,7 @@ void add_part(GridFootprint& grid, GridPart part) {
   }
 }
 
-/// A block whose addresses are compared with the executed block's addresses.
+/// A block whose addresses are compared with the middle block's addresses.
 struct Probe {
   Extent block;
   Addresses addresses;
@@ -60,7 +60,7 @@ class GridProbe {
       execute_all();
       return std::move(result_);
     }
-    // The executed block is not the last in any dimension, because the last may be partial.
+    // Executes the middle block, because the last block along a dimension may be partial.
     const Extent middle{(grid_.x - 1) / 2, (grid_.y - 1) / 2, (grid_.z - 1) / 2};
     result_.block = middle;
     std::vector<PlaceFootprint> places = footprint_of(launch_, middle, stop_);
@@ -92,7 +92,8 @@ class GridProbe {
     }
   }
 
-  // Addresses by instruction; used if the first warp does not execute all instructions.
+  // Addresses by instruction, from the ranges of all warps; used if the first warp does not execute
+  // all memory instructions.
   static Addresses addresses_of(const std::vector<PlaceFootprint>& places) {
     Addresses addresses;
     for (const PlaceFootprint& place : places) {
@@ -138,13 +139,13 @@ class GridProbe {
       add({share(grid_.x, x), share(grid_.y, y), share(grid_.z, z)});
   }
 
-  // Shift from the middle block's addresses to the probe's; empty if the probe accesses a different
-  // pattern.
+  // Shift in bytes from the middle block's addresses to the probe's addresses; empty if their
+  // access patterns differ.
   std::optional<std::int64_t> shift_of(const Probe& probe, std::uint32_t place) const {
     const auto other = probe.addresses.find(place);
     const PlaceAddresses& own = base_.at(place);
     if (other == probe.addresses.end()) return std::nullopt;
-    // If blocks divide the work unevenly, some execute one more iteration than others.
+    // If blocks divide the work unevenly, some blocks execute more iterations than others.
     constexpr std::size_t kToleranceDivisor = 8;
     const auto [fewer, more] = std::minmax({own.after.size(), other->second.after.size()});
     if (more - fewer > std::max<std::size_t>(1, more / kToleranceDivisor)) return std::nullopt;
@@ -197,7 +198,8 @@ class GridProbe {
     return part;
   }
 
-  /// Shifts by block, for the instructions that first warps execute before an instruction repeats.
+  /// Shifts by instruction and block, for the instructions that first warps execute before an
+  /// instruction accesses global memory a second time.
   const Shifts& first_shifts() {
     if (first_shifts_.empty()) first_shifts_ = shifts_by_digits();
     for (std::int64_t period = 2; first_shifts_.empty() && period <= kMaxPeriod; period *= 2)
@@ -218,7 +220,7 @@ class GridProbe {
     return shifts;
   }
 
-  /// Whether the derived shifts are right for a sample of all blocks.
+  /// Whether the shifts are right for 257 blocks, spread evenly over the grid.
   bool holds(const Shifts& shifts) {
     constexpr std::int64_t kChecked = 256;
     for (std::int64_t i = 0; i <= kChecked; ++i) {
@@ -248,9 +250,9 @@ class GridProbe {
     return holds(shifts) ? shifts : Shifts{};
   }
 
-  // If rows start within a vector, some blocks periodically execute other instructions. Each shift
-  // exceeds the shift one period before by a constant. Returns an empty map if blocks contradict
-  // this.
+  // If rows are not aligned to vectors, some blocks periodically execute other instructions. Each
+  // shift exceeds the shift one period before by a constant, which may differ within the period.
+  // Returns an empty map if blocks contradict this.
   Shifts shifts_by_period(std::int64_t period) {
     const auto count = static_cast<std::size_t>(grid_.count());
     const auto length = static_cast<std::size_t>(period);
@@ -274,8 +276,8 @@ class GridProbe {
   }
 
   // Writes the block number in a mixed radix; each digit shifts addresses by a constant step, and
-  // its range ends where the step no longer applies. Empty if a block does not execute the
-  // instruction.
+  // its range ends where the step no longer applies. Returns an empty vector if an examined block
+  // does not execute the instruction.
   std::vector<std::int64_t> shifts_by_digits(std::uint32_t place) {
     const std::int64_t count = grid_.count();
     bool has_all = true;
@@ -322,8 +324,9 @@ class GridProbe {
                               : static_cast<std::int64_t>(at.first - own->second.first);
   }
 
-  // If some first warps do not execute an instruction, its shifts are a linear combination of two
-  // other shifts: an element of C depends on a row of A and a column of B.
+  // If the first warps do not execute an instruction, its shifts are assumed to be a linear
+  // combination of two other instructions' shifts: an element of C depends on a row of A and a
+  // column of B.
   std::vector<std::int64_t> shifts_of_all(std::uint32_t place,
                                           const std::vector<std::int64_t>& probe_shifts) {
     const auto& known = first_shifts();

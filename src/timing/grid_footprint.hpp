@@ -1,5 +1,5 @@
-// Bytes of global memory that all blocks of a grid access. Only some blocks are executed; the other
-// blocks make the same accesses at shifted addresses.
+// Bytes of global memory that all blocks of a grid access. In large grids, only some blocks are
+// executed; the other blocks are assumed to make the same accesses at shifted addresses.
 #pragma once
 
 #include <array>
@@ -19,9 +19,10 @@ struct GridPart {
 
   bool writes = false;
   std::vector<std::vector<ByteRange>> phases;
-  /// Distance in bytes from a block's ranges to its neighbours' ranges along x, y and z.
+  /// Distance in bytes from a block's ranges to the ranges of the next block along x, y and z.
   std::array<std::int64_t, 3> step{};
-  /// Shifts by block number, if `step` does not describe them; kNothing: the block has no access.
+  /// Shifts in bytes by block number, if `step` does not describe them; kNothing: the block has no
+  /// access.
   std::vector<std::int64_t> shifts;
   ByteRange within;           ///< buffer of the ranges; no block's accesses extend past it
   bool is_scattered = false;  ///< addresses depend on data and may be anywhere in the buffer
@@ -37,11 +38,11 @@ struct GridFootprint {
   std::vector<GridPart> parts;
   std::string refusal;  ///< why the footprint is unknown; empty if it is known
 
-  /// Distance in bytes from the ranges of `block` to those of block `number`, or
-  /// GridPart::kNothing.
+  /// Distance in bytes from the ranges in `parts` to the ranges of block `number`;
+  /// GridPart::kNothing if that block has no access.
   std::int64_t shift(const GridPart& part, std::int64_t number) const;
   std::vector<std::int64_t> shifts(const GridPart& part) const;
-  /// Whether each block's addresses are above the previous block's addresses.
+  /// Whether `step` describes the shifts, and each block's shift exceeds the previous block's.
   bool ascends(const GridPart& part) const;
 };
 

@@ -1,5 +1,5 @@
-// Distribution of line latencies, because a warp waits for the slowest of its lines and a block for
-// its slowest warp.
+// Distribution of the latencies of cache lines. The mean does not suffice, because a warp waits for
+// the slowest of its lines and a block for its slowest warp.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// Quantiles of a line's latency, divided by the mean of all lines. `ratios` are the values at
-/// kShares.
+/// Quantiles of a line's latency, divided by the mean latency of all lines. `ratios` are the values
+/// at kShares.
 struct LatencySpread {
   static constexpr std::size_t kKnots = 13;
   static constexpr std::array<double, kKnots> kShares{0,   0.01, 0.05, 0.1,  0.25,  0.5, 0.75,
@@ -72,9 +72,10 @@ class ShareDraw {
 inline constexpr std::array<ShareDraw::Step, ShareDraw::kMaxSkipped + 1> ShareDraw::kSteps =
     ShareDraw::steps();
 
-/// Latency shares of lines in L2; lines in one slice have equal latency. An H200 stores lines 0, 1,
-/// 4 and 5 of each aligned KiB in one slice of L2, and the other four in another slice, whose
-/// distance from the SM is unrelated (docs/studies/shared_memory/latency_of_neighbours.csv).
+/// Latency quantiles of lines in L2, as shares from 0 to 1; lines in one slice have equal latency.
+/// An H200 stores lines 0, 1, 4 and 5 of each aligned KiB in one slice of L2, and the other four in
+/// another slice, whose distance from the SM is unrelated
+/// (docs/studies/shared_memory/latency_of_neighbours.csv).
 class SliceShares {
  public:
   /// The share of the sector's line; `drawn` if none of the last 32 slices is the line's slice.

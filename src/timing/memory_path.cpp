@@ -20,8 +20,8 @@ constexpr std::uint64_t kSectorsPerLine = 4;
 constexpr double kMaxBacklog = 40;
 
 // Whether the sector is among the `share` of sectors that come from device memory; decided per pair
-// of sectors. The hash uses only the low bits of the sector number, because buffer addresses differ
-// between runs.
+// of sectors. The hash uses only the low 16 bits of the sector number, because buffer addresses
+// differ between runs.
 bool is_of_share(std::uint64_t sector, double share) {
   constexpr std::uint64_t kWithinBuffer = (1u << 16) - 1;
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
@@ -31,8 +31,8 @@ bool is_of_share(std::uint64_t sector, double share) {
 
 }  // namespace
 
-// L1 has evicted a line of local memory and written it to L2 (PTX ISA, ld.lu: "to avoid needless
-// write-backs"), and now reads the line from L2.
+// Assumes that L1 has evicted the sector and written it to L2 (PTX ISA, ld.lu: "to avoid needless
+// write-backs"), and now reads the sector from L2.
 double MemoryPath::fetch_local(double when, double share) {
   l2_reads_ += 1;
   l2_writes_ += 1;
@@ -66,7 +66,8 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
   return std::max(read, filled) + latency;
 }
 
-// ShareDraw can skip the draws of all lines of an access: it has at most one line per sector.
+// ShareDraw can skip the draws of all lines of an access: an access has at most one line per
+// sector.
 static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMaxSkipped);
 
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing) {
@@ -81,7 +82,7 @@ double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing
       wavefront = tags.wavefront_of(touch.sectors[i] / kSectorsPerLine);
     if (missing >> i & 1) wavefronts_with_misses |= std::uint64_t{1} << wavefront;
   }
-  // Wavefronts of `sectors` sectors, in proportion to their number.
+  // Part of `wavefronts` for `sectors` of the touch's sectors, rounded up.
   const auto share = [&](unsigned wavefronts, std::size_t sectors) {
     return (wavefronts * sectors + touch.count - 1) / touch.count;
   };
@@ -98,7 +99,7 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
                                           const FetchOptions& options) {
   Fetched fetched;
   max_latency_ = parameters_.l1_latency;
-  // Each line draws a latency share, although hits do not use theirs.
+  // Draws a latency share for each line; hits do not use it.
   std::size_t lines = 0;
   std::size_t hits = 0;
   SectorCache::Line* line = nullptr;
@@ -171,7 +172,7 @@ Served MemoryPath::load_as(double now, const sim::GlobalTouch& touch, const Fetc
 }
 
 Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l1) {
-  // An H200 counts two tag wavefronts for each one of an ordinary load
+  // For cp.async, an H200 counts twice the tag wavefronts of an ordinary load
   // (l1tex__t_output_wavefronts).
   const double looked_up = tags_.serve(now, 2 * touch.tag_wavefronts);
   const double there = fetch_all(now, looked_up - 1, touch, {passes_l1, false, true}).there;
@@ -212,7 +213,8 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   return {read, done, now + 1};
 }
 
-// The copy engine requests the lines one after another, and writes each line when it arrives.
+// The copy engine requests the lines one after another, and writes each line to shared memory when
+// the line arrives.
 CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t bytes) {
   catch_up(now);
   const AsyncParameters& async = parameters_.async;
@@ -280,7 +282,7 @@ Served MemoryPath::shared(double now, double wavefronts, SharedUse use, double s
   const double clocks = wavefronts * parameters_.data_stage_clocks;
   const double served = data_.serve(now, clocks);
   if (use == SharedUse::load) repeats_.loads += share * load_repeats_.sum(served - clocks, clocks);
-  // A store reaches the data stage half a load's latency after its issue.
+  // A store reaches the data stage half a shared memory load's latency after the store's issue.
   if (use == SharedUse::store)
     repeats_.stores +=
         share * store_repeats_.sum(served - clocks + parameters_.shared_latency / 2, clocks);

@@ -43,12 +43,12 @@ struct Served {
 /// First sector number of local memory, above all sectors of global memory.
 inline constexpr std::uint64_t kLocalSectors = std::uint64_t{1} << 58;
 
-/// Numbers of sectors that loads and stores looked up in L1's tags.
+/// Numbers of sectors that accesses to global and local memory looked up in L1's tags.
 struct SectorLookups {
   double all = 0;
-  double hits = 0;  ///< sectors present or in flight
-  /// L1 data-stage wavefronts beyond sim::GlobalCounts::missed_wavefronts; negative if loads hit
-  /// lines and need fewer wavefronts.
+  double hits = 0;  ///< sectors present or in flight; for stores, all sectors of present lines
+  /// L1 data-stage wavefronts of loads beyond sim::GlobalCounts::missed_wavefronts; negative if
+  /// loads hit lines and need fewer wavefronts.
   double extra_wavefronts = 0;
 
   SectorLookups& operator+=(const SectorLookups& more) {
@@ -59,14 +59,14 @@ struct SectorLookups {
   }
 };
 
-/// L1 data-stage wavefronts of a load from global memory. Bit i of `missing` is set if L1 lacks the
-/// touch's i-th sector. Sectors that hit take the wavefronts that their banks require. Sectors that
-/// miss also take one wavefront for each tag-stage wavefront with a line that misses
-/// (docs/studies/caches/l1_hits.csv).
+/// L1 data-stage wavefronts of a load from global memory. Bit i of `missing` is set if the touch's
+/// i-th sector has not arrived in L1. Sectors that hit take the wavefronts that their banks
+/// require. Sectors that miss take at least one wavefront for each tag-stage wavefront with a line
+/// that misses (docs/studies/caches/l1_hits.csv).
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing);
 
-/// Expected number of shared memory wavefronts that are repeated because L1 writes a sector in the
-/// same cycle (device/unified_memory.hpp).
+/// Expected number of shared memory wavefronts that are repeated because a sector uses the data
+/// stage in the same cycle (SectorRepeats, device/unified_memory.hpp).
 struct SharedRepeats {
   double loads = 0;
   double stores = 0;
@@ -83,7 +83,7 @@ enum class SharedUse { load, store, other };
 /// Sectors that each block has requested or written.
 class BlockSectors {
  public:
-  /// A sector is forgotten after `kept` later accesses.
+  /// A sector is forgotten after `kept` later accesses to any sectors.
   explicit BlockSectors(double kept) : kept_(kept) {}
 
   /// Records an access. Returns whether it is the block's first request (or write) of the sector.
@@ -100,7 +100,7 @@ class BlockSectors {
     double count = 0;  ///< count_ at the last access; 0: the entry is free
   };
 
-  // A table with open addressing, because std::unordered_map allocates for each sector. The
+  // A table with open addressing, because std::unordered_map allocates memory for each sector. The
   // multiplication is a bijection that mixes the high bits well.
   Last& last_of(std::uint64_t key) {
     if (2 * used_ >= places_.size()) grow();
@@ -136,7 +136,7 @@ class BlockSectors {
 
 /// Times of a range that the copy engine copies, such as one row of a tensor copy's box.
 struct CopyTime {
-  double read = 0;   ///< all bytes have been read from shared memory
+  double read = 0;   ///< all bytes have been requested from L2, or read from shared memory
   double there = 0;  ///< all bytes have arrived
   double alone = 0;  ///< all bytes would have arrived if no other request preceded this one
 };
@@ -154,7 +154,8 @@ class MemoryPath {
   /// Sets the number of the block that makes the following accesses.
   void set_block(std::uint64_t number) { block_ = number; }
 
-  /// Loads from global or local memory at `now`. With `passes_l1`, L1 does not keep the sectors.
+  /// Loads from global or local memory at `now`. With `passes_l1`, L1 neither provides nor keeps
+  /// the sectors.
   Served load(double now, const sim::GlobalTouch& touch, bool passes_l1);
   /// Atomic operations on global memory, which L2 executes.
   Served atomic(double now, const sim::GlobalTouch& touch);

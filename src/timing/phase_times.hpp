@@ -1,5 +1,5 @@
 // End times of mbarrier phases. The simulator ends a phase when the phase's last bytes are
-// requested; here the phase ends when the memory path has served them.
+// requested; PhaseTimes ends it when the memory path has served these bytes.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,9 @@ namespace gpuexp {
 
 class RegisterBanks {
  public:
-  /// Additional cycles in which the next instruction reads its operands. Operands that the previous
-  /// instruction kept for reuse at the same position are not read again.
+  /// Additional cycles in which `op` reads its operands, 0 or 1. Call for every instruction, in
+  /// program order. Operands that the previous instruction kept for reuse at the same position are
+  /// not read again.
   double clocks(const sim::Op& op, const Control& control);
 
  private:

@@ -24,8 +24,8 @@ inline constexpr auto kSchedulers = static_cast<unsigned>(kSchedulersPerSm);
 inline constexpr unsigned kScoreboards = 6;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Pending results of earlier instructions. A vector, because a deque would allocate memory for
-/// each warp that never waits.
+/// Pending results of earlier instructions. A vector, because a deque would allocate memory even
+/// for a warp that never waits.
 struct Scoreboard {
   std::vector<Release> releases;  ///< in the order of set()
   WarpState wait = WarpState::short_scoreboard;
@@ -39,7 +39,7 @@ struct Scoreboard {
                                    [&](const Release& r) { return r.when > now; });
     releases.erase(releases.begin(), left);
   }
-  /// The time at which at most `left` results are pending.
+  /// The time at which all results except the last `left` are available.
   Release when_left(std::size_t left) const {
     Release last;
     for (std::size_t i = 0; i + left < releases.size(); ++i) {
@@ -56,7 +56,7 @@ struct ResidentWarp;
 /// The data of one warp by which its scheduler chooses the next warp.
 struct Turn {
   double& ready_at;     ///< when the dependencies of the warp's next instruction are satisfied
-  double& waits_since;  ///< the warp's precedence among warps that could not issue when ready
+  double& waits_since;  ///< if ready warps had to wait, the warp with the smallest value issues
   std::uint64_t& to;    ///< IssuedTo: pipe of the warp's next instruction
 };
 
@@ -75,18 +75,18 @@ struct IssueCandidates {
 struct ResidentWarp {
   ResidentBlock* block = nullptr;
   sim::Warp* warp = nullptr;
-  std::size_t place = 0;                   ///< slot on the SM, unique among resident warps
+  std::size_t place = 0;                   ///< slot on the SM, unique among the SM's resident warps
   WarpgroupProducts* warpgroup = nullptr;  ///< null: the warp is not in a complete warpgroup
   double free_from = 0;                    ///< end of its last instruction's stall
   IssueCandidates* turns = nullptr;
   std::size_t candidate_index = 0;
-  double waits_from = 0;  ///< the cycle after its last instruction
+  double waits_from = 0;  ///< the cycle after its last instruction's issue
   double resumed_at = 0;  ///< when its last awaited result or barrier was complete
   std::uint32_t next = 0;
   WarpState waits_in = WarpState::wait;  ///< stall reason from free_from until the warp is ready
   bool at_barrier = false;
   /// Whether the warp has issued a check of mbarrier phases that have not ended. The check is
-  /// executed when they have ended.
+  /// executed when the phases have ended or the wait times out.
   bool awaits_phase = false;
   Release phase_ended;  ///< end of the phases that the warp checks
   /// Whether the warp waits for products that other warps have not started.
@@ -128,8 +128,7 @@ struct Scheduler {
   bool is_changed = true;
   std::array<double, kIssuedTo> pipe_free{};
   ShortQueue<double> queue;  ///< times at which the entries of the memory units' queue are freed
-  /// The last cycles in which the scheduler issued nothing because ready warps waited for their
-  /// pipes.
+  /// The last intervals in which the scheduler issued no instruction.
   ShortQueue<Gap> gaps;
 
   void add(ResidentWarp& warp) {

@@ -17,9 +17,9 @@ bool is_warpgroup_product(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"HGMMA", "IGMMA", "QGMMA"});
 }
 
-// Results per cycle and SM, since compute capability 7.0 (CUDA C++ Programming Guide, table
-// "Throughput of Native Arithmetic Instructions"). If the rate of fp32 multiply-adds is twice this
-// rate, half of the FMA lanes multiply integers.
+// Integer products per cycle and SM, since compute capability 7.0 (CUDA C++ Programming Guide,
+// table "Throughput of Native Arithmetic Instructions"). If the rate of fp32 multiply-adds is twice
+// this rate, half of the FMA lanes multiply integers.
 constexpr double kIntegerProducts = 64;
 
 IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {

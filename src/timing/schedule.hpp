@@ -59,7 +59,7 @@ struct TimedOp {
   double latency = 0;
   double operand_clocks = 0;
   bool passes_l1 = false;        ///< L1 does not keep the data that the instruction reads
-  bool copies = false;           ///< cp.async
+  bool copies = false;           ///< the instruction is a cp.async copy
   bool may_end_barrier = false;  ///< may complete a barrier without waiting at it
   bool exits = false;            ///< EXIT
   bool suspends = false;         ///< try_wait: the warp sleeps until the phase has ended

@@ -11,9 +11,10 @@
 
 namespace gpuexp {
 
-/// Lines of four sectors in sets of sixteen. Any line may be evicted except those that were used
-/// recently. The policy of an H100 and an H200 is not documented; this one loses about as many
-/// lines before their second use as they do (docs/studies/caches, L1 eviction policy).
+/// Lines of four sectors in sets of sixteen lines. Evicts a random line of the set among the lines
+/// that were not used recently. The policy of an H100 and an H200 is not documented; this policy
+/// loses about as many lines before their second use as these GPUs do (docs/studies/caches, L1
+/// eviction policy).
 class SectorCache {
  public:
   explicit SectorCache(std::int64_t bytes)
@@ -22,7 +23,7 @@ class SectorCache {
     if (!sets_.empty()) reciprocal_ = (kOne - 1) / sets_.size() + 1;
   }
 
-  /// Fills the cache with other lines, as it is late in a launch.
+  /// Fills the cache with lines that no access finds, to represent L1 late in a launch.
   void fill_with_others() {
     uses_ += kSafeUses + 1;
     for (Set& set : sets_)
@@ -33,7 +34,7 @@ class SectorCache {
   using Line = std::array<double, kSectors>;
   /// Arrival of an absent sector, which the caller requests.
   static constexpr double kAbsent = std::numeric_limits<double>::infinity();
-  /// The sector's line, valid until the next put(); null if it is absent.
+  /// The sector's line, valid until the next put(); null if the cache lacks the line.
   Line* find(std::uint64_t sector) {
     if (!has_line(sector)) return nullptr;
     use_last();
@@ -80,7 +81,8 @@ class SectorCache {
  private:
   static constexpr std::int64_t kLineBytes = 128;
   static constexpr std::size_t kWays = 16;
-  // A line is kept for this number of later line uses.
+  // A line is kept for this number of later line uses, unless all lines of its set were used as
+  // recently.
   static constexpr std::uint64_t kSafeUses = 128;
   static constexpr std::size_t kKnown = 1024;
 
@@ -117,8 +119,8 @@ class SectorCache {
   }
 
   // Hashes the line number, so that rows whose pitch is a power of two do not share sets. Ignores
-  // bits above 8 GiB, because buffer addresses differ between runs (simulated/host_memory). Adds
-  // the number of the 2 MiB region, so that regions do not share sets.
+  // address bits above 8 GiB, because buffer addresses differ between runs (simulated/host_memory).
+  // Adds the number of the 2 MiB region, so that equal offsets in two regions use different sets.
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;
     constexpr std::uint64_t kLinesOf8GiB = 1 << 26;

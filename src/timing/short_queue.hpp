@@ -5,8 +5,8 @@
 
 namespace gpuexp {
 
-/// Contiguous, so that access is faster than in std::deque: the queue holds few instructions, and
-/// millions pass through it.
+/// A queue in contiguous storage, which is faster than std::deque: a queue holds few elements, and
+/// millions of elements pass through it.
 template <class T>
 class ShortQueue {
  public:
@@ -18,7 +18,8 @@ class ShortQueue {
   const T& operator[](std::size_t i) const { return begin()[i]; }
 
   void push_back(const T& element) { elements_.push_back(element); }
-  /// Moves elements to the start of the storage when as many elements have been removed as remain.
+  /// Moves the elements to the start of the storage if at least 64 elements, and at least as many
+  /// as remain, have been removed.
   void pop_front() {
     constexpr std::size_t kMinErased = 64;
     if (++first_ < kMinErased || first_ < size()) return;

@@ -15,11 +15,11 @@ enum class SmPart : std::uint8_t {
   fp64,
   xu,
   tensor,
-  l1,      ///< L1's tags, or the data stage if global memory uses it more than shared memory
-  shared,  ///< the data stage, if shared memory uses it more than global memory
+  l1,      ///< L1's tags or its data stage, whichever is busier, unless `shared` applies
+  shared,  ///< the data stage, if busier than L1's tags and used mostly by shared memory accesses
   l2,
   dram,
-  latency,  ///< a warp's instructions if the warp had the SM to itself
+  latency,  ///< instructions of each block's longest warp, if that warp had the SM to itself
 };
 inline constexpr std::size_t kSmParts = 11;
 

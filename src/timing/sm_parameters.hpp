@@ -12,7 +12,7 @@
 
 namespace gpuexp {
 
-/// Rates and hit rates beyond L1 for one SM's loads and stores, while all SMs load L2 equally.
+/// Rates and hit rates beyond L1 for one SM's loads and stores, while all SMs use L2 equally.
 struct BehindL1 {
   /// Share of a block's distinct requested sectors that come from DRAM.
   double dram_read_share = 1;
@@ -31,14 +31,15 @@ struct BehindL1 {
 /// Times of asynchronous operations, in cycles. Measured on an H200, and similar on an H100
 /// (docs/studies/asynchronous/asynchronous.csv); other GPUs are assumed to be similar.
 struct AsyncParameters {
-  /// From SYNCS.PHASECHK, or from the end of the phase if that is later, to its result.
+  /// From SYNCS.PHASECHK, or from the end of the phase if that is later, to the result of the
+  /// check.
   double phase_check = 34;
   double arrival = 23;  ///< until an arrival reaches the mbarrier
   /// The bytes of a bulk copy reach shared memory this much earlier than loaded bytes reach
   /// registers.
   double copy_ahead = 44;
   double tensor_copy_delay = 125;  ///< until a tensor copy requests its first row
-  double copy_row = 1;             ///< copy engine: minimum per row of a tensor copy
+  double copy_row = 1;             ///< copy engine: minimum per row of a copy to shared memory
   double copy_line = 128. / 108;   ///< copy engine: per 128 bytes copied to shared memory
   double copied_sector = 1;        ///< copy engine: per at most 32 bytes copied from shared memory
   double reduced_sector = 1.25;    ///< copy engine: per at most 32 bytes that L2 reduces
@@ -51,12 +52,12 @@ struct AsyncParameters {
   /// Maximum number of products that a warpgroup has started and not finished.
   std::size_t max_products = 7;
   double product_drain = 15;  ///< part of product_latency after the multiply-adds
-  /// From the last arrival at a cluster barrier, for blocks of one warp.
+  /// From the last arrival at a cluster barrier until warps continue, for blocks of one warp.
   double cluster_barrier = 66;
   double cluster_barrier_warp = 2.2;     ///< added for each further warp of a block
   double remote_latency = 200;           ///< latency of a load from another block's shared memory
-  double remote_load_line = 128. / 17;   ///< 128 bytes from another block's shared memory
-  double remote_store_line = 128. / 20;  ///< 128 bytes to another block's shared memory
+  double remote_load_line = 128. / 17;   ///< per 128 bytes from another block's shared memory
+  double remote_store_line = 128. / 20;  ///< per 128 bytes to another block's shared memory
   double fence = 260;                    ///< duration of a GPU-wide MEMBAR with no pending stores
 };
 

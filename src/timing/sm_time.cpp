@@ -124,8 +124,9 @@ SmTime SmRun::run() {
   return std::move(time_);
 }
 
-// Executes three waves or more: the first fills queues and caches, the next two show a wave's time.
-// Short waves need more, until queues are full; for long waves, two are sufficient.
+// Whether enough blocks have started. Three waves are needed: the first fills queues and caches,
+// the next two show a wave's time. Short waves need more waves, to fill the queues; two long waves
+// suffice.
 bool SmRun::has_enough() const {
   constexpr std::uint64_t kLongInstructions = 2'000'000;
   const std::int64_t min_waves =
@@ -281,8 +282,9 @@ void SmRun::end_window() {
   steady_.restart(progress());
 }
 
-// Skips loop iterations until a warp is in its last. Each counts as long as the iterations of the
-// last two windows. Scoreboards stay set: a warp at the same position waits for the same results.
+// Skips loop iterations until a warp is in its last iteration. A skipped instruction counts as long
+// as the mean instruction of the last two windows. Scoreboards stay set: a warp at the same
+// position waits for the same results.
 void SmRun::fast_forward(std::size_t warps) {
   const auto set_listeners = [&](sim::AccessListener* listener) {
     for (const auto& cluster : resident_) {
@@ -447,10 +449,11 @@ void SmRun::invalidate_choices(ResidentCluster& cluster) {
 }
 
 // Called if all warps sleep. After a time limit, the hardware resumes a warp that waits for a
-// phase. If resumed warps only wait again, no phase will end.
+// phase. Throws a fault if no warp waits for a phase, or if kMaxTimeouts resumptions have ended no
+// phase.
 void SmRun::time_out() {
   constexpr int kMaxTimeouts = 1 << 12;
-  // Not documented; affects only kernels whose warps all sleep.
+  // Time limit in cycles. Not documented; affects only kernels whose warps all sleep.
   constexpr double kSuspended = 1 << 14;
   ResidentWarp* first = nullptr;
   for (const auto& cluster : resident_) {

@@ -1,5 +1,5 @@
 // Executes and times the blocks of one SM, or of the SMs of a cluster. In each cycle, each
-// scheduler issues an instruction whose dependencies (timing/control.hpp) are satisfied.
+// scheduler issues at most one instruction, whose dependencies (timing/control.hpp) are satisfied.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@
 
 namespace gpuexp {
 
-/// Instruction limit of a timed warp, because the warp's block may wait for a block of another SM
-/// that is not executed.
+/// Instruction limit of a timed warp, because the warp's block may wait for a block on another SM,
+/// which is not executed.
 inline constexpr std::uint64_t kMaxInstructionsPerWarp = 1 << 21;
 
-/// The blocks of one SM. With clusters: the clusters on as many SMs as a cluster has blocks.
+/// The blocks of one SM. In a launch with clusters, "block" means a cluster here, and "SM" means
+/// the SMs of one cluster.
 struct BlocksOfSm {
-  /// Number of blocks that the SM executes. Their numbers in the grid, x first, are first, first +
-  /// step, …
+  /// Number of blocks that the SM executes. Unless they rotate (`columns`), their numbers in the
+  /// grid, x first, are first, first + step, …
   std::int64_t count = 0;
   std::int64_t step = 1;
   int resident = 1;
@@ -43,7 +44,7 @@ struct BlocksOfSm {
 };
 
 struct SmTime : SmSums {
-  double clocks = 0;  ///< from the first block's start to the last block's end
+  double clocks = 0;  ///< from the first block's start to the last block's or memory access's end
   std::vector<double> starts;
   std::uint64_t instructions = 0;
   std::uint64_t untimed = 0;  ///< number of warp instructions in iterations that were not timed
@@ -52,7 +53,7 @@ struct SmTime : SmSums {
   std::uint64_t max_instructions = 0;
   double block_clocks = 0;  ///< sum over all blocks of the time from start to end
 
-  /// Whether the numbers of instructions of all blocks differ by at most 10 %.
+  /// Whether max_instructions exceeds min_instructions by at most 10 %.
   bool is_even() const {
     constexpr double kMaxRatio = 1.1;
     return static_cast<double>(max_instructions) <=

@@ -49,8 +49,8 @@ double earliest_issue(const ResidentWarp& warp, const std::array<double, kIssued
              : when;
 }
 
-// Computes when each warp's next instruction can issue, and returns the earliest time. The loops
-// have no branches, because the host could not predict them.
+// Computes when each warp's next instruction can issue, and returns the earliest time. The
+// vectorized loops have no branches, because the host could not predict them.
 GPUEXP_VECTORIZED Time find_issue_times(IssueCandidates& turns,
                                         const std::array<double, kIssuedTo>& from, double free_at) {
   constexpr auto kProducts = static_cast<std::uint64_t>(IssuedTo::products);

@@ -56,7 +56,8 @@ void WarpWaits::find_ready(ResidentWarp& warp) {
     if (done) wait_until(*done, orders ? WarpState::gmma : WarpState::barrier);
   }
   if (turn.ready_at > warp.free_from) warp.resumed_at = turn.ready_at;
-  // On an H200, consecutive loads of a warp issue first (docs/prediction.md, "Warp selection").
+  // On an H200, a warp tends to issue consecutive loads before other warps issue theirs
+  // (docs/prediction.md, "Warp selection").
   turn.waits_since = op.kind == Kind::global ? warp.resumed_at : turn.ready_at;
   if (warp.awaits_products)
     turn.ready_at = kNever;

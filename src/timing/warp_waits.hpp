@@ -10,7 +10,7 @@ namespace gpuexp {
 
 class WarpWaits {
  public:
-  /// `places` receives the waits that start when an instruction is executed.
+  /// `places` receives the cycles for which hold() holds warps, by instruction.
   WarpWaits(const sim::LaunchState& launch, const Schedule& schedule, const PhaseTimes& phases,
             std::vector<WarpClocks>& places)
       : launch_(launch), schedule_(schedule), phases_(phases), places_(places) {}

@@ -1,5 +1,5 @@
-// Products of wgmma. The four warps of a warpgroup start each product together. The tensor cores
-// execute the products one after another while the warps continue.
+// Products of wgmma. A product starts when all four warps of the warpgroup have issued it. The
+// tensor cores execute the products one after another while the warps continue.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ class WarpgroupProducts {
 
   explicit WarpgroupProducts(const SmParameters& parameters) : parameters_(parameters) {}
 
-  /// Starts the warp's product `number`. Returns whether this warp is the last of the four.
+  /// Records that a warp issues product `number`, and times the product if this warp is the last of
+  /// the four. Returns whether it is.
   bool start(std::size_t number, double now, const TimedOp& op, MatrixPipe& pipe,
              MemoryPath& memory);
   /// When the first `products` products, or `groups` groups of products, are complete; empty if a
@@ -39,7 +40,7 @@ class WarpgroupProducts {
  private:
   struct Started {
     unsigned warps = 0;
-    double at = 0;  ///< time at which the last warp started the product
+    double at = 0;  ///< latest time at which one of these warps issued the product
   };
 
   Release compute(const Started& started, const TimedOp& op, MatrixPipe& pipe, MemoryPath& memory);
