@@ -70,7 +70,7 @@ class Choice {
   }
 
  private:
-  // Also reads recorded ceilings of links between two such GPUs.
+  // Also reads recorded ceilings of links between two GPUs of this model.
   static std::optional<CeilingsFile> recorded_of(const fs::path& ceilings,
                                                  const std::string& spec_id) {
     const fs::path path = ceilings / (spec_id + ".json");

@@ -26,8 +26,8 @@ struct PresentDevice {
 /// 2. recorded for its model: <configs>/ceilings/<spec_id>.json, <spec_id>.links.json for links;
 /// 3. recorded for the reference GPU, scaled by the ratio of the datasheets;
 /// 4. the datasheet.
-/// `source` names the first source used, and why earlier sources were not. `spec_id` is empty for
-/// an unlisted GPU. Throws ConfigError if a recorded file cannot be read; ignores an unreadable
+/// `source` names the first source used, and why the kept file was not. `spec_id` is empty for an
+/// unlisted GPU. Throws ConfigError if a recorded file cannot be read; ignores an unreadable
 /// kept file.
 CeilingSource choose_ceiling_source(const DeviceSpec& device, const std::string& spec_id,
                                     const std::optional<std::filesystem::path>& configs,

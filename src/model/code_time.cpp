@@ -124,7 +124,7 @@ class KernelRun {
       blocks.order = spread_order(blocks.count);
       sm = time_on_sm(launch_, schedule_, parameters_, blocks, stop_);
     }
-    // Waves that were not executed take as long as the last whole wave that was.
+    // Waves that were not executed take as long as the last whole wave that was executed.
     const std::size_t wave = static_cast<std::size_t>(blocks.resident);
     const std::size_t executed = sm.starts.size();
     const double left = static_cast<double>(blocks.count) - static_cast<double>(executed);
@@ -162,7 +162,8 @@ class KernelRun {
   std::int64_t clusters() const { return blocks_ / cluster_; }
 
   // If blocks differ in work, as rows of a triangle do, the first blocks may not have the mean
-  // work. So each is followed by the block at the same distance from the other end.
+  // work. Takes blocks from all parts of the grid, each followed by the block at the same distance
+  // from the other end.
   static std::vector<std::int64_t> spread_order(std::int64_t count) {
     constexpr double kGolden = 0.618;
     const std::int64_t half = count / 2;
@@ -180,8 +181,9 @@ class KernelRun {
     return order;
   }
 
-  // A free slot gets the next block, so slots are busy with blocks of the mean time until the end.
-  // Blocks that end at the same time wait for the distributor.
+  // Cycles until all blocks end if their work differs. A free slot gets the next block, so slots
+  // are busy with blocks of the mean time until the end. Blocks that end at the same time wait for
+  // the distributor.
   double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) const {
     const auto count = static_cast<double>(blocks.count);
     const double waves = std::max(1.0, count / blocks.resident);
@@ -189,9 +191,9 @@ class KernelRun {
                     count * parameters_.block_interval);
   }
 
-  // Time of the grid's last block, which may execute other code, such as a loop over elements
+  // Cycles of the grid's last block, which may execute other code, such as a loop over elements
   // outside full tiles. It starts among the last blocks and then has its SM to itself. Returns 0 if
-  // it has no more instructions than other blocks.
+  // this SM executes the block, or if it has no more instructions than the executed blocks.
   double clocks_of_last_block(const BlocksOfSm& executed, const SmTime& sm) const {
     const std::int64_t last = clusters() - 1;
     if (executed.number(executed.count - 1) >= last) return 0;  // this SM executes it
@@ -213,8 +215,9 @@ class KernelRun {
     return instructions;
   }
 
-  // A launch ends with its slowest SM. If there are several waves, a free SM gets the next block,
-  // so the ends of SMs differ by at most one wave.
+  // Additional cycles of the slowest SM, with which the launch ends. If there are several waves, a
+  // free SM gets the next block, so the ends of SMs differ by at most one wave. Returns 0 if a wave
+  // has too many instructions to time it on several SMs.
   double clocks_of_slowest(const BlocksOfSm& first, const SmTime& executed) const {
     constexpr double kMaxInstructions = 100'000;
     constexpr double kEnoughInstructions = 40'000;
@@ -257,8 +260,9 @@ class KernelRun {
     return counts;
   }
 
-  // Blocks that share an SM delay each other and may be anywhere in a step of their work. Blocks
-  // with their own SM take equal times, except for their first loads.
+  // Reads of one sector by SMs of a GPC can reach L2 as one read if they are close in time. Blocks
+  // that share an SM delay each other, so their reads are spread over a step, the time between two
+  // barriers. Blocks with their own SM differ only in their first loads.
   double share_that_reaches_l2(const SmTime& sm) const {
     constexpr int kMeasuredComputeCapability = 9;
     if (device_.cc_major != kMeasuredComputeCapability) return 1;
@@ -307,9 +311,9 @@ class KernelRun {
       parameters_.repeats = sector_repeats(device_, kernel_.memory);
   }
 
-  // With wgmma, tensor cores reach the datasheet's rate at the datasheet's clock (a chain of
-  // m64n256 takes 128 cycles each on one SM of an H200), unless the board's power limits them. The
-  // rate measured on all SMs includes this limit.
+  // With wgmma, tensor cores reach the datasheet's rate at the datasheet's clock (in a chain, each
+  // m64n256 takes 128 cycles on one SM of an H200), unless the board's power limits them. The rate
+  // measured on all SMs includes this limit.
   std::optional<double> wgmma_rate(Pipe pipe) const {
     const auto& peak = device_.peak_ops_per_s[static_cast<std::size_t>(pipe)];
     const auto all = ceilings_.ops(pipe, TensorPath::wgmma);
@@ -329,7 +333,8 @@ class KernelRun {
     constexpr double kMinSectorClocks = kSectorBytes / 64;
     behind.l2_read_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_read_bytes_per_s);
     behind.l2_write_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_write_bytes_per_s);
-    // This port limits streaming stores if DRAM accepts more bytes per second than L2.
+    // The L2 port serves first writes at least at the DRAM write rate, which streaming stores
+    // reach.
     behind.l2_first_write_clocks = std::max(
         kMinSectorClocks,
         per_sm / std::max(*ceilings_.l2_write_bytes_per_s, *ceilings_.dram_write_bytes_per_s));
@@ -347,7 +352,8 @@ class KernelRun {
     const double seconds =
         dram.read_scattered / *ceilings_.dram_random_bytes_per_s +
         dram_seconds(ceilings_, dram.read - dram.read_scattered, dram.written).value();
-    // Distributes the DRAM time, which includes bytes that were not requested, over all sectors.
+    // Distributes the DRAM time, which includes bytes that were not requested, over all sectors
+    // that DRAM reads or writes.
     const double sectors = behind.dram_read_share * traffic.read_sectors +
                            behind.dram_write_share * traffic.written_sectors;
     if (sectors > 0)

@@ -1,7 +1,7 @@
 // Predicted time of a launch from its machine code. The blocks of one SM are executed cycle by
 // cycle (timing/sm_time.hpp) and represent all SMs. For many blocks, only a few waves are executed;
-// later waves take as long as the last. The addresses of all blocks determine the DRAM traffic
-// (model/launch_traffic.hpp).
+// later waves take as long as the last executed wave. The addresses of all blocks determine the
+// DRAM traffic (model/launch_traffic.hpp).
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct CodeTime {
   std::vector<CacheCounts> caches;  ///< by kernel of the launch
   /// Predicted host calls and steps, for launches on the host's clock; empty for long chains.
   std::vector<StepTime> timeline;
-  std::string refusal;  ///< why no time is predicted; empty if one is
+  std::string refusal;  ///< why no time is predicted; else empty
 };
 
 class CodeTimeModel {

@@ -34,7 +34,8 @@ class HostSchedule {
         further_us_(further_us),
         ceilings_(ceilings),
         call_us_(*ceilings.host_call_ns / kNanosPerMicro),
-        // Latency from the host's launch to the GPU, and from the GPU's end to the host.
+        // Latency in each direction: from the host's call to the GPU, and from the end of a step to
+        // the host.
         one_way_us_((*ceilings.host_launch_ns / kNanosPerMicro - call_us_) / 2),
         change_us_(ceilings.unit_change_ns.value_or(0) / kNanosPerMicro),
         states_(steps.size()) {}
@@ -101,8 +102,8 @@ class HostSchedule {
            (b.stream == kDefaultStream && a.stream <= kFirstBlockingStream);
   }
 
-  /// When the step's stream allows it to start; kNever while it waits for a step that has not
-  /// ended.
+  /// When the step has reached the GPU and the steps before it have ended; kNever if one of these
+  /// has not ended.
   double ready_us(std::size_t place) const {
     const HostedStep& step = steps_[place];
     double ready = states_[place].arrives_us;
@@ -122,8 +123,8 @@ class HostSchedule {
     return ready;
   }
 
-  /// When both the step's stream and its unit allow it to start. A copy engine needs time to change
-  /// to another stream.
+  /// When the step is ready and its unit is free. A copy engine needs time to change to another
+  /// stream.
   double may_begin_us(std::size_t place) const {
     const Worker& worker = workers_[index_of(steps_[place].unit)];
     const bool changes =
@@ -153,7 +154,8 @@ class HostSchedule {
     states_[*chosen].ready_us = ready_us(*chosen);
   }
 
-  // A kernel starts further_us_ after the end of the previous kernel in its stream.
+  // Time added to a kernel that starts at most further_us_ after the end of the previous kernel in
+  // its stream.
   double gap_us(std::size_t place, double now_us) const {
     const auto before = last_of_stream(place);
     const bool follows_kernel = before && steps_[*before].unit == Unit::sms &&

@@ -1,5 +1,5 @@
-// Time on the host's clock of a launch whose steps the host enqueues one by one, and which copy
-// engines and SMs execute concurrently.
+// Time, on the host's clock, of a launch whose steps the host enqueues one by one. Copy engines and
+// SMs execute the steps concurrently.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,11 @@ struct HostTime {
   double total_us = 0;
   std::vector<StepTime> timeline;
   std::vector<Term> terms;  ///< times of the host and of each copy engine, longest first
-  std::string refusal;      ///< why no time is predicted; empty if one is
+  std::string refusal;      ///< why no time is predicted; else empty
 };
 
 /// Time until the host knows that the last step has ended. With `as_graph`, one call enqueues all
-/// steps. A kernel that follows a kernel in its stream takes `further_us` longer.
+/// steps. A kernel that directly follows a kernel in its stream takes `further_us` longer.
 HostTime host_time(const std::vector<HostedStep>& steps, bool as_graph, double further_us,
                    const Ceilings& ceilings);
 

@@ -25,7 +25,7 @@ L2Replay::L2Replay(const DeviceSpec& device, std::uint64_t sampling_period)
   constexpr double kGranule = 1 << kGranuleShift;
   l2_granules_ =
       static_cast<double>(device.l2_bytes) / kGranule / static_cast<double>(sampling_period);
-  constexpr double kEpochs = 128;  // per L2 size
+  constexpr double kEpochs = 128;  // together they have as many touches as L2 holds granules
   touches_of_epoch_ = static_cast<std::uint64_t>(std::max(1.0, l2_granules_ / kEpochs));
 }
 
@@ -127,8 +127,8 @@ void L2Replay::for_granules(const ByteRange& range, const SampledPages& sampled,
   }
 }
 
-// Share of the granule that L2 must fetch: 0 at short and 1 at long reuse distances. In between, it
-// depends on cache sets and on copies of lines in both halves of the chip.
+// Share of the granule that L2 must fetch: 0 at short and 1 at long reuse distances. Between these
+// distances, the share depends on cache sets and on copies of lines in both halves of the chip.
 double L2Replay::missing_share(Granule& granule) {
   if (granule.epoch == kNever || granule.epoch < oldest_) return 1;
   if (granule.epoch + 1 == in_epoch_.size()) return 0;

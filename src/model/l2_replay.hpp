@@ -21,9 +21,9 @@ namespace gpuexp {
 
 struct DramBytes {
   double read = 0;
-  double read_scattered = 0;  ///< part of `read`: single granules at random addresses
+  double read_scattered = 0;  ///< part of `read`: single fetches at random addresses
   double written = 0;
-  /// Requested sectors that missed; `read` also includes their neighbours.
+  /// Number of requested sectors that missed L2; `read` also includes bytes of their neighbours.
   double read_sectors = 0;
 };
 
@@ -38,7 +38,7 @@ class L2Replay {
   void read_scattered(const ByteRange& anywhere, double count);
   void write_scattered(const ByteRange& anywhere, double count);
 
-  /// Returns the bytes moved since the previous call. L2 keeps its contents.
+  /// Returns the bytes moved between L2 and DRAM since the previous call. L2 keeps its contents.
   DramBytes take();
 
  private:
@@ -47,7 +47,7 @@ class L2Replay {
   static constexpr std::size_t kGranules = std::size_t{1} << (kPageShift - kGranuleShift);
   static constexpr std::uint32_t kNever = 0;
 
-  /// The unit in which L2 fetches from DRAM.
+  /// 64 bytes, the unit in which L2 fetches from DRAM since Ampere (l2_fetch_bytes).
   struct Granule {
     std::uint32_t epoch = kNever;
     std::uint32_t dirty_since = 0;
@@ -57,8 +57,8 @@ class L2Replay {
   };
   using Page = std::array<Granule, kGranules>;
 
-  /// Pages by number, in a table with open addressing and in slabs, because a launch has thousands
-  /// of pages.
+  /// Pages by number. The table with open addressing and the slabs avoid an allocation per page,
+  /// because a launch has thousands of pages.
   class Pages {
    public:
     Page& at(std::uint64_t number);
@@ -80,7 +80,8 @@ class L2Replay {
     std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kFirstBits);
   };
 
-  /// Sums over reads, or over writes, since the last take(), in granules.
+  /// Sums over reads, or over writes, since the last take(); `requested` and `sampled` are numbers
+  /// of granules.
   struct Sums {
     double requested = 0;
     double sampled = 0;
@@ -89,7 +90,7 @@ class L2Replay {
   };
 
   /// Sampled pages of a range, one bit per page, because looking up a bit is faster than a hash.
-  /// For a range larger than a GPU's memory, hashes are computed.
+  /// For a range of more than 256 GiB, hashes are computed.
   class SampledPages {
    public:
     SampledPages(const ByteRange& range, std::uint64_t sampling_period);
@@ -125,7 +126,7 @@ class L2Replay {
   void make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes);
   void write_back(Granule& granule);
 
-  double l2_granules_;  ///< number of sampled granules that L2 holds
+  double l2_granules_;  ///< capacity of L2 in sampled granules
   double granule_bytes_;
   std::uint64_t sampling_period_;
   Pages pages_;
@@ -133,7 +134,7 @@ class L2Replay {
   Page* last_page_ = nullptr;
   // Number of granules by the epoch of their last request. All epochs have equally many touches.
   std::vector<double> in_epoch_{0, 0};
-  /// Number of granules requested in later epochs, when the last epoch closed.
+  /// Number of granules requested after the middle of the epoch, when the last epoch closed.
   std::vector<double> newer_granules_{0, 0};
   std::uint32_t oldest_ = 1;  ///< L2 holds no granule of earlier epochs
   std::uint64_t touches_ = 0;

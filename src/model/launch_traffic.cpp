@@ -247,7 +247,8 @@ KernelTraffic& KernelTraffic::operator*=(double times) {
   return *this;
 }
 
-// Before a tensor map is encoded, the arguments' bytes do not contain it.
+// Includes the fields of tensor maps, which the arguments' bytes do not contain before the maps are
+// encoded.
 std::vector<std::int64_t> identity_of(const KernelStep& step) {
   const auto number_of = [](const void* pointer) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(pointer));
@@ -298,7 +299,7 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   double granules = 0;
   for (const KernelFootprint& kernel : launch.kernels)
     granules += replays.try_emplace(kernel.grid.get(), kernel).first->second.granules();
-  // This limit takes about 10 ms and samples a sufficient part of L2.
+  // Replaying this number of granules takes about 10 ms and samples a sufficient part of L2.
   constexpr double kMaxGranules = 1 << 19;
   constexpr std::uint64_t kMaxSamplingPeriod = 256;
   const auto sampling_period = static_cast<std::uint64_t>(std::max(1.0, granules / kMaxGranules));

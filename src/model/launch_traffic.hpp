@@ -1,4 +1,5 @@
-// Bytes that the kernels of a launch move between L2 and DRAM, computed from their addresses.
+// Bytes that the kernels of a launch move between L2 and DRAM, computed from the addresses of their
+// accesses.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,7 @@ struct KernelTraffic {
   // Sums over all blocks of the number of distinct sectors that the block reads or writes.
   double read_sectors = 0;
   double written_sectors = 0;
-  ReadsBySms reads_by_sms;  ///< sectors read, by the number of SMs that read them
+  ReadsBySms reads_by_sms;  ///< sector reads, by the number of SMs that read the sector
   /// Number of distinct buffers. A kernel that writes the buffer that it reads has more hits in L1.
   std::size_t buffers = 0;
 

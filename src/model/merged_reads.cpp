@@ -8,7 +8,7 @@ namespace gpuexp {
 
 namespace {
 
-constexpr std::size_t kMaxMergedReads = 4;  // eight SMs that read in step send two reads to L2
+constexpr std::size_t kMaxMergedReads = 4;  // eight simultaneous reads become two reads of L2
 
 /// Time for which other reads can join a read, and the share of reads with a longer time.
 template <std::size_t kKnots>
@@ -26,8 +26,8 @@ struct Window {
   }
 };
 
-// Measured on an H200, and similar on an H100 (docs/studies/caches/l2_merge_window.csv). Why reads
-// of three in ten lines in L2 can be joined for longer than reads of other lines is not known.
+// Measured on an H200, and similar on an H100 (docs/studies/caches/l2_merge_window.csv). Three in
+// ten lines in L2 have longer times than other lines; the cause is not known.
 constexpr Window<11> kFromL2{{0, 16, 32, 64, 96, 128, 160, 192, 224, 256, 320},
                              {1.001, 1, 0.955, 0.667, 0.296, 0.283, 0.281, 0.269, 0.193, 0.083, 0}};
 constexpr Window<8> kFromDram{{0, 256, 384, 512, 640, 768, 1024, 1200},

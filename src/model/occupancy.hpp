@@ -23,8 +23,8 @@ struct Occupancy {
 };
 
 /// Resident blocks of a launch, computed by NVIDIA's cuda_occupancy.h from the kernel's resources.
-/// Empty if the table lacks the kernel or the build lacked the header. Throws std::runtime_error if
-/// no block fits on the device.
+/// Empty if `resources` lacks the kernel or the build lacked the header. Throws std::runtime_error
+/// if no block fits on the device.
 std::optional<Occupancy> occupancy(const Shape& shape, const DeviceSpec& device,
                                    const KernelResources& resources);
 
@@ -32,7 +32,7 @@ struct Waves {
   std::int64_t blocks = 0;
   std::int64_t wave_size = 0;  ///< SM count × resident blocks per SM
   double waves = 0;
-  double tail_efficiency_pct = 0;  ///< blocks / (whole waves × wave size), in percent
+  double tail_efficiency_pct = 0;  ///< blocks / (waves, rounded up × wave size), in percent
 };
 
 Waves waves(const Shape& shape, const DeviceSpec& device, const Occupancy& occupancy);

@@ -52,7 +52,8 @@ class PhaseCosts {
 
   IsolatedCost alone(const Phase& phase) {
     IsolatedCost a;
-    // The kernel's own time already includes one load from its own memory per wait.
+    // The kernel's own time already includes one load from its own memory for each signal and link
+    // load.
     const double own_load_ns = c_.l2_latency_ns.value_or(0);
     const int own_loads =
         phase.kernel_us ? -(phase.signals + phase.link_loads) : phase.memory_loads;
@@ -93,7 +94,8 @@ class PhaseCosts {
   const std::string& refusal() const { return refusal_; }
 
  private:
-  /// Sets the time on SMs: the kernel's own time if known, otherwise the time of its operations.
+  /// Sets the times of the pipes and of the SMs from the operations. If the kernel's own time is
+  /// known, scales the times of the pipes so that the slowest pipe takes the kernel's time.
   void compute(const Phase& phase, IsolatedCost& a) {
     for (const Operations& operations : phase.operations) {
       const Figure library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
@@ -121,7 +123,8 @@ class PhaseCosts {
     return rate ? bytes / *rate * kMicrosPerSecond : 0;
   }
 
-  /// Time by which a kernel is slower than an empty kernel, to fetch its code and parameters.
+  /// Time by which a kernel with one load takes longer than an empty kernel and the load, to fetch
+  /// its code and parameters.
   double more_than_empty_us() const {
     if (!c_.link_kernel_ns || !c_.floor_warm_us || !c_.l2_latency_ns) return 0;
     const double us = (*c_.link_kernel_ns - *c_.l2_latency_ns) / kNanosInMicro;

@@ -20,7 +20,7 @@ struct PhaseTime {
   double total_us = 0;
   std::vector<Term> terms;         ///< each resource's own time, longest first
   std::vector<StepTime> timeline;  ///< start and end of each phase, in order
-  std::string refusal;             ///< why no time is predicted; empty if one is
+  std::string refusal;             ///< why no time is predicted; else empty
 };
 
 /// Time between the launch's two events. Concurrent phases share SMs, links and memory. If their

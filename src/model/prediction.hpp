@@ -1,4 +1,4 @@
-// Prediction for a cell: bytes, operations, lower bound on the time, and time from machine code.
+// Prediction for a cell: bytes, operations, lower bound on the time, and predicted time.
 #pragma once
 
 #include <optional>
@@ -29,17 +29,17 @@ struct Prediction {
   Work work;
   Limit limit;
   Limit measured_limit;  ///< from measured ceilings; empty if there are none
-  /// Predicted time of a launch; empty if the prediction did not execute its machine code.
+  /// Predicted time of a launch; empty if none was requested or predicted.
   std::optional<double> time_us;
   std::string time_from;    ///< "code" or "phases" (family/phase.hpp); empty without a time
   std::string why_no_time;  ///< empty if there is a time or none was requested
   std::string bound_by;     ///< the resource with the longest time; empty without a time
   std::vector<Term> terms;  ///< all resources that the launch uses, longest first
   std::vector<StepTime> timeline;
-  std::optional<Occupancy> occupancy;  ///< for the launch with the largest grid
+  std::optional<Occupancy> occupancy;  ///< for the kernel launch with the largest grid
   std::optional<Waves> waves;
-  /// Shape of that launch. `shape`, `occupancy`, `waves` and `kernel_launches` are empty for vendor
-  /// libraries and for kernels that launch kernels.
+  /// Shape of that kernel launch. `shape`, `occupancy`, `waves` and `kernel_launches` are empty for
+  /// vendor libraries and for kernels that launch kernels.
   std::optional<Shape> shape;
   std::optional<std::int64_t> kernel_launches;
 };
@@ -51,14 +51,16 @@ struct CeilingSource {
   MeasuredCeilings measured = {};  ///< the measured values of `ceilings`, with their intervals
 };
 
-/// Minimum number of bytes that DRAM moves before the launch can end. In cold mode, every byte read
-/// comes from DRAM, but L2 may still hold dirty bytes, up to its size, at the end. In warm mode, L2
-/// may also hold bytes read, up to its size.
+/// Minimum number of bytes that DRAM moves before the launch can end. At the end, L2 may still hold
+/// dirty bytes, up to its size. In modes in which a launch may find data of the previous launch
+/// (follows_launches), L2 may also hold bytes read, up to its size; in cold mode, every byte read
+/// comes from DRAM.
 double min_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 
 Limit limit_of(const Work& work, Mode mode, const DeviceSpec& device, const Ceilings& ceilings);
 
-/// Predicts everything except the time from machine code. Throws what occupancy() throws.
+/// Predicts everything except `time_us` and the members that describe it. Throws what occupancy()
+/// throws.
 Prediction predict(const Work& work, const std::vector<Shape>& shapes, Mode mode,
                    const DeviceSpec& device, const CeilingSource& ceiling_source,
                    const KernelResources& resources);

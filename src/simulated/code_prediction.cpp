@@ -18,7 +18,7 @@ CodeTime refused(const std::string& why) {
 }
 
 // Returns the steps as the host enqueues them, without kernel times. Throws std::runtime_error for
-// steps whose time depends on the driver.
+// copies whose time is not modelled.
 std::vector<HostedStep> hosted_steps(const HostProblem& problem, const Steps& steps) {
   std::vector<HostedStep> hosted;
   for (const Step& step : steps.all()) {

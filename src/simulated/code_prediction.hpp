@@ -29,7 +29,7 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
                             KnownKernels* known = nullptr);
 
 /// Like launch_to_time(), for only the first launch of `kernel` with this grid on any rank. Returns
-/// a refusal if no rank launches it.
+/// a refusal if no rank launches the kernel with this grid.
 LaunchToTime kernel_to_time(HostProblem& problem, const Variant& variant, const void* kernel,
                             const Extent& grid, sim::Simulator& simulator, const DeviceSpec& device,
                             const KernelResources& resources);

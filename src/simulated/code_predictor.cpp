@@ -88,9 +88,9 @@ class CodePredictor::Impl {
   };
 
   // With one or two threads, one thread predicts all variants of a problem and creates its buffers
-  // once. With more threads, several share the variants of a problem, so that a slow problem does
-  // not delay the others. Problems with the longest GPU time, usually the slowest to simulate,
-  // start first.
+  // once. With more threads, several threads share the variants of a problem, so that a slow
+  // problem does not delay other problems. Problems with the largest lower bound on GPU time,
+  // usually the slowest to simulate, start first.
   static std::vector<Problem> problems_of(const Plan& plan, const KernelResources& kernels,
                                           unsigned threads) {
     const std::size_t parts = threads > 2 ? threads : 1;

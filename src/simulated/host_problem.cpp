@@ -147,8 +147,7 @@ std::string HostProblem::name_of(const Rank& rank, std::size_t buffer) const {
 void HostProblem::poison(const Variant& variant) {
   restore();
   const std::vector<std::size_t> outputs = written_by(family_, variant);
-  if (!sampling_ &&
-      !family_.refers_to_results) {  // these are computed from the buffers before the launch
+  if (!sampling_ && !family_.refers_to_results) {  // references do not depend on the launch
     simulator_.memory().make_all(simulator_.threads);
     for (Rank& rank : ranks_)
       rank.references->make(outputs);
@@ -339,7 +338,8 @@ void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification&
   }
 }
 
-// Ranges that the last launch, or its executed blocks, should have written.
+// Elements to compare: all elements, or if only some blocks were executed, the elements that these
+// blocks stored.
 std::vector<ElementRange> HostProblem::stored_ranges(Rank& rank, std::size_t output) {
   const Buffer& buffer = family_.buffers[output];
   if (!was_sampled_) {

@@ -38,7 +38,7 @@ class HostProblem {
   void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
 
   /// Restores the buffers that launches modify and read, and invalidates the variant's outputs. If
-  /// launches execute all blocks, computes missing references.
+  /// launches execute all blocks, computes missing references that do not depend on results.
   void poison(const Variant& variant);
 
   /// Sets the signal words of all ranks (Buffer::flags_from) to values of a later launch, so that
@@ -46,11 +46,11 @@ class HostProblem {
   void signal_ahead();
 
   int ranks() const { return static_cast<int>(ranks_.size()); }
-  /// Steps of a launch on a rank. Restores the inputs to their state before a launch.
+  /// Steps of a launch on a rank. Restores the buffers that launches modify and read.
   Steps steps(const Variant& variant, int rank = 0);
 
-  /// Launches the variant and returns the executions of rank 0's kernels. The ranks run
-  /// concurrently, one host thread each, and each executes its blocks in order.
+  /// Launches the variant and returns the executions of rank 0's kernels. Several ranks run
+  /// concurrently; one host thread per rank executes the rank's blocks in order.
   std::vector<sim::KernelExecution> launch(const Variant& variant);
 
   /// Verifies the variant's last launch, and restores inputs that the launch changed. If the launch

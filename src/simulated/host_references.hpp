@@ -1,5 +1,5 @@
-// References of one problem's outputs, computed by host loops, independently of the simulator that
-// executes the kernels.
+// References of one problem's outputs. Host loops compute them, except for accuracy references that
+// are kernels.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct ElementRange {
   std::int64_t end;
 };
 
-/// Computes references from the contents of the buffers before a launch changes them.
+/// Computes references from the contents that the buffers have when make() is called.
 class HostReferences {
  public:
   /// All arguments must outlive this object. The simulator's host threads compute the references.
@@ -59,7 +59,7 @@ class HostReferences {
   const void* data_;
   sim::Simulator& simulator_;
   std::vector<std::optional<Reference>> references_;
-  /// Magnitudes of the accurate references, which are not used.
+  /// Receives the magnitudes of the accurate references, which are not used.
   std::optional<HostMemory> scratch_;
 };
 

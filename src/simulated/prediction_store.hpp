@@ -15,11 +15,11 @@ namespace gpuexp {
 struct CodePrediction {
   std::optional<double> time_us;
   std::vector<Term> terms;
-  std::string why_not;                   ///< why no time is predicted; empty if one is
+  std::string why_not;                   ///< why no time is predicted; else empty
   std::vector<CacheCounts> caches = {};  ///< by kernel of the launch; empty without a time
   std::vector<StepTime> timeline = {};
-  /// Whether another attempt would give the same result. False if a tool failed or memory ran out;
-  /// such predictions are not stored.
+  /// Whether another attempt would give the same result. False if a tool failed, memory ran out or
+  /// the run was ended, for example; such predictions are not stored.
   bool is_settled = true;
 };
 
@@ -29,7 +29,7 @@ class PredictionStore {
   /// Stores nothing if `folder` is empty.
   explicit PredictionStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Returns the prediction for `key`, a text of everything that the prediction depends on.
+  /// Returns the stored prediction for `key`, a text of everything that the prediction depends on.
   std::optional<CodePrediction> find(const std::string& key) const;
   void keep(const std::string& key, const CodePrediction& prediction) const;
 

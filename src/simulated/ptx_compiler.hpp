@@ -31,7 +31,7 @@ class PtxCompiler {
   std::map<std::string, std::string> failures_;  ///< by module: why it has no code
 };
 
-/// PtxCompiler::code_of for this program's own PTX, with the tools of the build or in PATH.
+/// PtxCompiler::code_of for this program's own PTX, with the tools of ToolkitTools::found().
 /// Compiles a module once per process. Serializes calls from several threads.
 const KernelResource& compiled_from_ptx(const KernelResource& known, int compute_capability);
 

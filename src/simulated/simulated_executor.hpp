@@ -43,7 +43,7 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
 
 /// refusal() returns why the CPU cannot execute a launch, such as a library call, missing code, a
 /// kernel that launches kernels, an unknown instruction, or too many operations in blocks that
-/// depend on each other's results. Empty if it can.
+/// depend on each other's results; otherwise an empty string.
 class SimulationLimits {
  public:
   SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,
