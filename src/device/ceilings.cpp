@@ -33,7 +33,7 @@ void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
   }
 }
 
-// Empty if one of the values is unknown: empty in Ceilings, 0 in a device spec.
+// Empty if one of the values is 0, which means unknown.
 Figure quotient(double a, double b) {
   return a > 0 && b > 0 ? Figure(a / b) : std::nullopt;
 }
@@ -254,7 +254,8 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
     const Figure by = quotient(peak.value_or(0), from.peak_ops_per_s[i].value_or(0));
     const Figure reached = product(c.ops_per_s[i], by);
     c.ops_per_s[i] = reached ? reached : peak;
-    // On a device with faster instructions, such as wgmma, mma.sync does not reach the peak rate.
+    // Rates of mma.sync scale only within a generation: on a device with faster instructions, such
+    // as wgmma, mma.sync does not reach the peak rate.
     const bool has_wgmma = to.cc_major == from.cc_major;
     c.library_ops_per_s[i] = product(c.library_ops_per_s[i], by);
     c.mma_sync_ops_per_s[i] = has_wgmma ? product(c.mma_sync_ops_per_s[i], by) : std::nullopt;

@@ -1,5 +1,5 @@
-// The ceilings of a device, measured on it or from its datasheet. Limits and predictions are
-// computed from them.
+// Ceilings of a device, from which limits and predictions are computed: measured on it or on its
+// model, scaled from another GPU, or from its datasheet.
 #pragma once
 
 #include <array>
@@ -48,12 +48,12 @@ struct Ceilings {
   // Time between two events around an empty kernel.
   std::optional<double> floor_cold_us;
   std::optional<double> floor_warm_us;
-  std::optional<double> floor_graph_us;  ///< per launch; also the cost of a further kernel
+  std::optional<double> floor_graph_us;  ///< per kernel of a graph of empty kernels
   /// Time of each kernel after the first in a launch, in modes other than graph.
   std::optional<double> kernel_latency_ns;
   // Properties of the host, and of the bus between host and device.
   std::optional<double> host_call_ns;    ///< host time per kernel, in a long chain of launches
-  std::optional<double> host_launch_ns;  ///< from before a call until the kernel's end is known
+  std::optional<double> host_launch_ns;  ///< from a launch call until the kernel's end is known
   std::optional<double> bus_to_device_bytes_per_s;  ///< one copy of pinned memory
   std::optional<double> bus_to_host_bytes_per_s;    ///< one copy of pinned memory
   std::optional<double> bus_both_bytes_per_s;  ///< per direction, with copies in both directions
@@ -116,15 +116,15 @@ struct MeasuredCeiling {
 /// By CeilingTerm::id.
 using MeasuredCeilings = std::map<std::string, MeasuredCeiling>;
 
-/// Ceilings from the datasheet: bandwidths, rates of pipes and the clock. Other ceilings are
-/// empty.
+/// Ceilings from the datasheet: bandwidths of DRAM, bus and links, rates of pipes, and the clock.
+/// Other ceilings are empty.
 Ceilings datasheet_ceilings(const DeviceSpec& device);
 
-/// Estimates the ceilings of `to` from the measured ceilings of `from`. DRAM and link bandwidth
-/// and the rates of pipes scale with the datasheet values. L2 and shared memory bandwidth scale
-/// with the number of SMs and the clock. Latencies on the SM are constant in cycles; latencies of
-/// L2, DRAM and launches are constant in time. A ceiling is empty if a datasheet value that it
-/// needs is unknown. Ceilings of the host and the bus are empty.
+/// Estimates the ceilings of `to` from the measured ceilings of `from`. DRAM and link bandwidth and
+/// the rates of pipes scale with the datasheet values. L2 and shared memory bandwidth scale with
+/// the number of SMs and the clock, and block starts with the clock. Latencies on the SM are
+/// constant in cycles; latencies of L2, DRAM and launches are constant in time. A ceiling is empty
+/// if a datasheet value that it needs is unknown. Ceilings of the host and the bus are empty.
 Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to);
 
 /// Returns the ceilings measured on `device`, with rates of fp16 products summed in fp16, which

@@ -64,8 +64,7 @@ std::optional<CompiledCode> code_for(std::string_view architectures, int capabil
     const std::string_view text = architectures.substr(0, length);
     architectures.remove_prefix(length == std::string_view::npos ? architectures.size()
                                                                  : length + 1);
-    // CMake names for several architectures, reduced to the one for a device of this
-    // capability.
+    // CMake names for several architectures, reduced to the architecture that such a device runs.
     if (text == "native" || text == "all") machine_code = CompiledCode{capability, false};
     if (text == "all-major") machine_code = CompiledCode{capability / 10 * 10, false};
     const auto entry = parse(text);

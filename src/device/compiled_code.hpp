@@ -14,13 +14,14 @@ struct CompiledCode {
 };
 
 /// The code that the driver selects for a device of compute capability `capability` (90 for 9.0):
-/// machine code of the same major and at most the same minor version, otherwise PTX of at most
-/// this capability. Empty if the binary has neither. `architectures` is CMAKE_CUDA_ARCHITECTURES,
-/// with commas or semicolons ("80-real,90a-real,80-virtual", "native", "all", "all-major").
+/// machine code of the same major and at most the same minor version, otherwise PTX of at most this
+/// capability. Architecture-specific code runs only on its own capability. Empty if no code of the
+/// binary runs. `architectures` is CMAKE_CUDA_ARCHITECTURES, with commas or semicolons
+/// ("80-real,90a-real,80-virtual", "native", "all", "all-major").
 std::optional<CompiledCode> code_for(std::string_view architectures, int capability);
 
-/// A reason if the device's code lacks the instructions of compute capability `needed` or, if
-/// `specific`, architecture-specific instructions. Empty if it has them.
+/// Why the device's code lacks the instructions of compute capability `needed` or, if `specific`,
+/// architecture-specific instructions; empty if it has them.
 std::optional<std::string> lacks_code(std::string_view architectures, int capability, int needed,
                                       bool specific);
 

@@ -18,9 +18,9 @@ constexpr std::int64_t kKiB = 1024;
 constexpr int kRegisters = 64 * 1024;  // the same for all architectures listed
 
 // Limits: threads, blocks, registers, shared memory per SM, shared memory per block, and bytes
-// reserved by the runtime per block. Rates: issue, fma, alu, fp64, xu. The rate of a pipe is that
-// of one instruction: fma 32-bit floats, alu integer additions, fp64 multiply-adds, xu
-// reciprocals and logarithms.
+// reserved by the runtime per block. Rates: issue, fma, alu, fp64, xu. The rate of a pipe is the
+// rate of one of its instructions: fp32 multiply-adds for fma, integer additions for alu,
+// multiply-adds for fp64, reciprocals and logarithms for xu.
 constexpr SmFacts kSms[] = {
     {7, 0, {2048, 32, kRegisters, 96 * kKiB, 96 * kKiB, 0}, {4, 2, 2, 1, 0.5}},
     {7, 5, {1024, 16, kRegisters, 64 * kKiB, 64 * kKiB, 0}, {4, 2, 2, 0.0625, 0.5}},

@@ -221,7 +221,7 @@ bool has_swapped_letters(const std::string& name, const std::string& id) {
 }
 
 /// Whether the name could mean this GPU: it equals an id, name or alias except for separators, or
-/// all its words are words of these.
+/// all its words are words of the id, name and aliases.
 bool may_be_meant_by(const DeviceSpecFile& f, const std::string& name) {
   std::vector<std::string> names = f.aliases;
   names.insert(names.end(), {f.spec.id, f.spec.name});

@@ -64,7 +64,7 @@ struct DeviceState {
   std::optional<bool> persistence_on;
   std::optional<std::string> compute_mode;  ///< default, exclusive_process, prohibited
   std::optional<int> processes;  ///< processes with a context on the GPU, including graphics
-  std::optional<std::int64_t> process_bytes;  ///< their device memory, if NVML reports it
+  std::optional<std::int64_t> process_bytes;  ///< device memory of `processes`, if reported
 
   std::optional<LoadReadings> load;  ///< empty if nothing was measured
 

@@ -6,7 +6,7 @@ namespace gpuexp {
 enum class LinkKind { none, pcie, nvlink };
 
 enum class LinkLayout {
-  by_switch,  ///< none: links go to switches, which connect all GPUs at full rate
+  by_switch,  ///< each GPU is linked to switches, which connect all GPUs at full rate
   all_pairs,
   pairs,  ///< each GPU is linked to one other GPU
 };

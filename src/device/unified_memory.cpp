@@ -48,8 +48,10 @@ std::int64_t wanted_without_shared(const SharedDemand& demand) {
 }
 
 // The driver reserves shared memory for twice the number of blocks that would be resident without
-// shared memory, but at most 132 KiB. All measured launches confirm this, except those of blocks
-// of 128 threads with 128 bytes or less (docs/studies/caches/carveouts.csv).
+// shared memory, at most 32; for this number itself if blocks have 960 or more threads or only one
+// would be resident. It reserves at most 132 KiB, unless the resident blocks use more. All measured
+// launches confirm this, except those of blocks of 128 threads with 128 bytes or less
+// (docs/studies/caches/carveouts.csv).
 std::int64_t wanted_bytes(const DeviceSpec& device, const SharedDemand& demand) {
   constexpr std::int64_t kUnit = 128;
   constexpr std::int64_t kMost = 132 * kKib;
@@ -85,8 +87,8 @@ std::optional<UnifiedMemory> unified_memory(const DeviceSpec& device, const Shar
 SectorRepeats sector_repeats(const DeviceSpec& device, const UnifiedMemory& memory) {
   if (device.compute_capability() != kMeasuredComputeCapability) return {};
   // The memory has two halves, and accesses to different halves do not conflict. Shared memory
-  // starts at the beginning of the first half. There, L1 has lines as if the carve-out were 8 KiB
-  // larger.
+  // starts at the beginning of the first half. In this half, L1 has lines as if the carve-out were
+  // 8 KiB larger.
   constexpr double kHalf = 128 * kKib;
   constexpr double kWithoutLines = 8 * kKib;
   // Repetitions of a wavefront in the same half as the sector (docs/studies/shared_memory).

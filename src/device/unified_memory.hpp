@@ -16,7 +16,7 @@ struct SharedDemand {
   int resident_without_shared = 0;  ///< blocks per SM if they used no shared memory
 };
 
-/// In bytes.
+/// Bytes per SM.
 struct UnifiedMemory {
   std::int64_t shared = 0;    ///< used by resident blocks, including reserved bytes
   std::int64_t carveout = 0;  ///< available as shared memory

@@ -13,9 +13,9 @@ namespace gpuexp {
 
 /// Maximum rate of false verdicts between runs of equal binaries, with 95 % confidence.
 inline constexpr double kFalseVerdictRate = 0.01;
-/// Maximum share of false verdicts among the cells used for calibration. The cells that differ
-/// most from run to run exceed it; an effect that covered them would hide slowdowns of several
-/// percent in all cells.
+/// Maximum share of false verdicts among the cells used for calibration. The cells that differ most
+/// from run to run may get false verdicts; an effect that covered these cells would hide slowdowns
+/// of several percent in all cells.
 inline constexpr double kFalseVerdictsSeen = 0.005;
 
 /// One cell in two runs of one binary.
@@ -41,8 +41,9 @@ struct Calibration {
 /// slightly smaller for the other cells.
 ///
 /// `independent` is the number of independent comparisons, cells × (runs - 1): pairs of the same
-/// runs are correlated. At most k comparisons may give a false verdict, where k is the largest
-/// number whose Clopper-Pearson bound is within the rate. If the bound of k = 0 exceeds the rate
+/// runs are correlated. At most the share k / `independent` of the cells may give a false verdict,
+/// where k is the largest number up to kFalseVerdictsSeen × `independent` whose Clopper-Pearson
+/// bound is at most kFalseVerdictRate. If the bound of k = 0 exceeds the rate
 /// (0 of n bounds the rate by about 3 / n), the effect that leaves no false verdict is multiplied
 /// by ln rate / ln bound. This factor assumes that differences have an exponential tail, which is
 /// heavier than a normal one. Throws std::invalid_argument for fewer than kFewestCells

@@ -43,7 +43,7 @@ std::string_view name_of(Verdict verdict);
 Verdict verdict_of(const Interval& ratio, double effect);
 
 /// The interval of the part of a difference in time that is also a difference in cycles. The end
-/// nearer to 1 moves to the corresponding end of the interval in cycles, at most to 1.
+/// nearer to 1 moves towards 1, to the corresponding end of the interval in cycles, at most to 1.
 /// `clock_ratio` is the SM clock of B divided by the SM clock of A. A GPU at its power limit
 /// settles on a different clock in every run, so a run with more time but equal cycles only had a
 /// lower clock.
