@@ -21,9 +21,9 @@ std::optional<std::string> numa_nodes_of_process(const std::filesystem::path& sy
 /// Processors that this thread may use, in Linux's notation: "0-3,8"; empty if unknown.
 std::string processors_of_thread();
 
-/// Restricts this thread, and threads that it starts later, to its processors that are local to
-/// the device. Changes nothing if none of its processors is local, or if the machine does not
-/// report which are.
+/// Restricts this thread, and threads that it starts later, to the allowed processors that are
+/// local to the device. Changes nothing if no allowed processor is local, or if the machine does
+/// not report local processors.
 void pin_to_local_processors(const std::string& pci_bus_id,
                              const std::filesystem::path& sys = "/sys");
 

@@ -48,10 +48,10 @@ std::int64_t wanted_without_shared(const SharedDemand& demand) {
 }
 
 // The driver reserves shared memory for twice the number of blocks that would be resident without
-// shared memory, at most 32; for this number itself if blocks have 960 or more threads or only one
-// would be resident. It reserves at most 132 KiB, unless the resident blocks use more. All measured
-// launches confirm this, except those of blocks of 128 threads with 128 bytes or less
-// (docs/studies/caches/carveouts.csv).
+// shared memory, at most 32. The number is not doubled if blocks have 960 or more threads, or if
+// only one block would be resident. The driver reserves at most 132 KiB, unless the resident blocks
+// use more. All measured launches confirm this, except launches of blocks of 128 threads with 128
+// bytes or less (docs/studies/caches/carveouts.csv).
 std::int64_t wanted_bytes(const DeviceSpec& device, const SharedDemand& demand) {
   constexpr std::int64_t kUnit = 128;
   constexpr std::int64_t kMost = 132 * kKib;

@@ -1,9 +1,9 @@
 // Bytes that L2 fetches from DRAM and writes back, computed by replaying the SMs' requests.
 //
 // L2 still holds a byte if its reuse distance, the number of other bytes requested since, is small
-// enough (Mattson et al., Evaluation Techniques for Storage Hierarchies, 1970). In large
-// footprints, a hash samples one page of N, in an L2 of 1/N of the size (Waldspurger et al.,
-// Efficient MRC Construction with SHARDS, FAST 2015).
+// enough (Mattson et al., Evaluation Techniques for Storage Hierarchies, 1970). For large
+// footprints, only one page of N, chosen by a hash, is replayed, in an L2 of 1/N of the size
+// (Waldspurger et al., Efficient MRC Construction with SHARDS, FAST 2015).
 #pragma once
 
 #include <array>

@@ -55,9 +55,8 @@ double timer_quantum_us(std::vector<double> samples_us);
 /// Variance of the median of these samples divided by the variance of the median of the same
 /// number of independent samples, at least 1. It is the integrated autocorrelation time of the
 /// signs (sample above or below the median). The result is the larger of two estimates:
-/// - for short series: autocorrelation of the samples' ranks at lag 1, corrected for its bias
-/// (Marriott and Pope,
-///   Biometrika 41, 1954) and continued as a first-order autoregression;
+/// - for short series: the lag-1 autocorrelation of the samples' ranks, corrected for its bias
+///   (Marriott and Pope, Biometrika 41, 1954) and continued as a first-order autoregression;
 /// - for states that last longer than lag 1 shows: the autocovariances of the signs, in a Bartlett
 ///   window of 1.3 sqrt(n) lags (Lazarus, Lewis, Stock and Watson, J. Business & Economic
 ///   Statistics 36(4), 2018).

@@ -325,8 +325,8 @@ class GridProbe {
   }
 
   // If the first warps do not execute an instruction, its shifts are assumed to be a linear
-  // combination of two other instructions' shifts: an element of C depends on a row of A and a
-  // column of B.
+  // combination of two other instructions' shifts: in a matrix product, an element of C depends on
+  // a row of A and a column of B.
   std::vector<std::int64_t> shifts_of_all(std::uint32_t place,
                                           const std::vector<std::int64_t>& probe_shifts) {
     const auto& known = first_shifts();

@@ -1,5 +1,6 @@
-// Bytes of global memory that all blocks of a grid access. In large grids, only some blocks are
-// executed; the other blocks are assumed to make the same accesses at shifted addresses.
+// Bytes of global memory that all blocks of a grid access. In grids of more than 16 blocks, only
+// some blocks are executed; the other blocks are assumed to make the same accesses at shifted
+// addresses.
 #pragma once
 
 #include <array>

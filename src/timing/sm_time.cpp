@@ -136,8 +136,8 @@ bool SmRun::has_enough() const {
                        left % blocks_.resident == 0 && time_.instructions >= kEnoughInstructions);
 }
 
-// Whether blocks, ended or running, differ too much for the executed blocks to represent the
-// others.
+// Whether blocks, ended or running, differ too much to represent the blocks that will not be
+// executed.
 bool SmRun::found_uneven() {
   const std::int64_t least = std::max<std::int64_t>(next_block_, kTimedWaves * blocks_.resident);
   if (time_.instructions < kEnoughInstructions || least >= blocks_.count) return false;
