@@ -17,8 +17,7 @@ struct CacheCounts {
   double l2_hits = 0;     ///< hits of requested sectors, and all written sectors
   double dram_read_bytes = 0;
   double dram_written_bytes = 0;
-  // Shared memory wavefronts that are repeated because a sector uses the data stage in the same
-  // cycle.
+  // Repeated wavefronts of shared memory (SectorRepeats, device/unified_memory.hpp).
   double shared_load_repeats = 0;
   double shared_store_repeats = 0;
   /// Wavefronts of global loads beyond the wavefronts that their addresses require if all lines

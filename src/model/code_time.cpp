@@ -181,9 +181,8 @@ class KernelRun {
     return order;
   }
 
-  // Cycles until all blocks end if their work differs. A free slot gets the next block, so slots
-  // are busy with blocks of the mean time until the end. Blocks that end at the same time wait for
-  // the distributor.
+  // A free slot gets the next block, so slots are busy with blocks of the mean time until the end.
+  // Blocks that end at the same time wait for the distributor.
   double clocks_of_uneven(const BlocksOfSm& blocks, const SmTime& sm) const {
     const auto count = static_cast<double>(blocks.count);
     const double waves = std::max(1.0, count / blocks.resident);
@@ -196,7 +195,7 @@ class KernelRun {
   // this SM executes the block, or if it has no more instructions than the executed blocks.
   double clocks_of_last_block(const BlocksOfSm& executed, const SmTime& sm) const {
     const std::int64_t last = clusters() - 1;
-    if (executed.number(executed.count - 1) >= last) return 0;  // this SM executes it
+    if (executed.number(executed.count - 1) >= last) return 0;
     if (instructions_of(last) <= sm.max_instructions) return 0;
     return time_on_sm(launch_, schedule_, parameters_, {1, 1, 1, last}, stop_).clocks;
   }
@@ -352,8 +351,8 @@ class KernelRun {
     const double seconds =
         dram.read_scattered / *ceilings_.dram_random_bytes_per_s +
         dram_seconds(ceilings_, dram.read - dram.read_scattered, dram.written).value();
-    // Distributes the DRAM time, which includes bytes that were not requested, over all sectors
-    // that DRAM reads or writes.
+    // Distributes the DRAM time, which includes bytes that were not requested, over all DRAM
+    // sectors.
     const double sectors = behind.dram_read_share * traffic.read_sectors +
                            behind.dram_write_share * traffic.written_sectors;
     if (sectors > 0)

@@ -34,8 +34,7 @@ class HostSchedule {
         further_us_(further_us),
         ceilings_(ceilings),
         call_us_(*ceilings.host_call_ns / kNanosPerMicro),
-        // Latency in each direction: from the host's call to the GPU, and from the end of a step to
-        // the host.
+        // Latency from the host's call to the GPU, and from the end of a step to the host.
         one_way_us_((*ceilings.host_launch_ns / kNanosPerMicro - call_us_) / 2),
         change_us_(ceilings.unit_change_ns.value_or(0) / kNanosPerMicro),
         states_(steps.size()) {}

@@ -247,7 +247,7 @@ KernelTraffic& KernelTraffic::operator*=(double times) {
   return *this;
 }
 
-// Includes the fields of tensor maps, which the arguments' bytes do not contain before the maps are
+// Includes the fields of tensor maps, because the arguments' bytes lack maps before these are
 // encoded.
 std::vector<std::int64_t> identity_of(const KernelStep& step) {
   const auto number_of = [](const void* pointer) {

@@ -1,5 +1,5 @@
-// Bytes that the kernels of a launch move between L2 and DRAM, computed from the addresses of their
-// accesses.
+// Bytes that the kernels of a launch move between L2 and DRAM, computed from the accessed
+// addresses.
 #pragma once
 
 #include <cstdint>

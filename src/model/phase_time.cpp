@@ -52,8 +52,7 @@ class PhaseCosts {
 
   IsolatedCost alone(const Phase& phase) {
     IsolatedCost a;
-    // The kernel's own time already includes one load from its own memory for each signal and link
-    // load.
+    // The kernel's own time already includes one load from its own memory per signal and link load.
     const double own_load_ns = c_.l2_latency_ns.value_or(0);
     const int own_loads =
         phase.kernel_us ? -(phase.signals + phase.link_loads) : phase.memory_loads;

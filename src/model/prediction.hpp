@@ -52,8 +52,8 @@ struct CeilingSource {
 };
 
 /// Minimum number of bytes that DRAM moves before the launch can end. At the end, L2 may still hold
-/// dirty bytes, up to its size. In modes in which a launch may find data of the previous launch
-/// (follows_launches), L2 may also hold bytes read, up to its size; in cold mode, every byte read
+/// dirty bytes, up to its size. If a launch may find data of the previous launch
+/// (follows_launches), L2 may also hold bytes read, up to its size; otherwise, every byte read
 /// comes from DRAM.
 double min_dram_bytes(const Work& work, Mode mode, const DeviceSpec& device);
 

@@ -338,8 +338,7 @@ void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification&
   }
 }
 
-// Elements to compare: all elements, or if only some blocks were executed, the elements that these
-// blocks stored.
+// Elements to compare: all, or if only some blocks were executed, the elements that they stored.
 std::vector<ElementRange> HostProblem::stored_ranges(Rank& rank, std::size_t output) {
   const Buffer& buffer = family_.buffers[output];
   if (!was_sampled_) {

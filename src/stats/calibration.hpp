@@ -20,7 +20,7 @@ inline constexpr double kFalseVerdictsSeen = 0.005;
 
 /// One cell in two runs of one binary.
 struct RepeatedCell {
-  Interval ratio;  ///< of the times, from ComparedRow::beyond_circumstances
+  Interval ratio;  ///< interval of the time ratio: ComparedRow::beyond_circumstances
   double time_us;  ///< median of the faster run
 };
 

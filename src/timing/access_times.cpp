@@ -33,8 +33,7 @@ double share_of_banks(const sim::MemoryAccess& access, double wavefronts) {
 }  // namespace
 
 void AccessTimes::begin(ResidentWarp& warp, const TimedOp& op, double now) {
-  // Constructs `running` in place. A copy of a temporary would be slower, because it would load
-  // bytes whose stores are still pending in the host's CPU.
+  // Constructed in place, because copying a temporary would wait for its pending stores.
   ::new (&running) RunningInstruction{.warp = &warp, .op = &op, .now = now};
 }
 
@@ -183,8 +182,8 @@ void AccessTimes::hear_bulk(const sim::MemoryAccess& access) {
 }
 
 // Times the arrival of a copy's bytes, an arrival after the warp's cp.async copies, or an immediate
-// arrival. An immediate arrival in another block, or by st.async, takes as long as a load from
-// another block's shared memory.
+// arrival. Immediate arrivals in another block and by st.async take as long as a load from that
+// block.
 void AccessTimes::hear(const sim::MbarrierArrival& arrival) {
   using Kind = TimedOp::Kind;
   const TimedOp& op = *running.op;

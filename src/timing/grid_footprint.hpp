@@ -22,7 +22,7 @@ struct GridPart {
   std::vector<std::vector<ByteRange>> phases;
   /// Distance in bytes from a block's ranges to the ranges of the next block along x, y and z.
   std::array<std::int64_t, 3> step{};
-  /// Shifts in bytes by block number, if `step` does not describe them; kNothing: the block has no
+  /// Shifts in bytes by block number, if not described by `step`; kNothing: the block has no
   /// access.
   std::vector<std::int64_t> shifts;
   ByteRange within;           ///< buffer of the ranges; no block's accesses extend past it
@@ -39,8 +39,8 @@ struct GridFootprint {
   std::vector<GridPart> parts;
   std::string refusal;  ///< why the footprint is unknown; empty if it is known
 
-  /// Distance in bytes from the ranges in `parts` to the ranges of block `number`;
-  /// GridPart::kNothing if that block has no access.
+  /// Distance in bytes from the ranges in `parts` to the ranges of block `number`, or
+  /// GridPart::kNothing.
   std::int64_t shift(const GridPart& part, std::int64_t number) const;
   std::vector<std::int64_t> shifts(const GridPart& part) const;
   /// Whether `step` describes the shifts, and each block's shift exceeds the previous block's.

@@ -1,5 +1,5 @@
-// Distribution of the latencies of cache lines. The mean does not suffice, because a warp waits for
-// the slowest of its lines and a block for its slowest warp.
+// Distribution of the latencies of cache lines. A warp waits for the slowest of its lines, and a
+// block for its slowest warp.
 #pragma once
 
 #include <array>

@@ -66,8 +66,7 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool c
   return std::max(read, filled) + latency;
 }
 
-// ShareDraw can skip the draws of all lines of an access: an access has at most one line per
-// sector.
+// ShareDraw can skip the draws of all lines of an access, at most one line per sector.
 static_assert(std::tuple_size_v<decltype(sim::GlobalTouch::sectors)> <= ShareDraw::kMaxSkipped);
 
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing) {
@@ -213,8 +212,8 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   return {read, done, now + 1};
 }
 
-// The copy engine requests the lines one after another, and writes each line to shared memory when
-// the line arrives.
+// The copy engine requests the lines one after another. It writes each arriving line to shared
+// memory.
 CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t bytes) {
   catch_up(now);
   const AsyncParameters& async = parameters_.async;

@@ -65,8 +65,7 @@ struct SectorLookups {
 /// that misses (docs/studies/caches/l1_hits.csv).
 double delivered_wavefronts(const sim::GlobalTouch& touch, std::uint64_t missing);
 
-/// Expected number of shared memory wavefronts that are repeated because a sector uses the data
-/// stage in the same cycle (SectorRepeats, device/unified_memory.hpp).
+/// Expected number of repeated shared memory wavefronts (SectorRepeats, device/unified_memory.hpp).
 struct SharedRepeats {
   double loads = 0;
   double stores = 0;

@@ -31,8 +31,7 @@ struct BehindL1 {
 /// Times of asynchronous operations, in cycles. Measured on an H200, and similar on an H100
 /// (docs/studies/asynchronous/asynchronous.csv); other GPUs are assumed to be similar.
 struct AsyncParameters {
-  /// From SYNCS.PHASECHK, or from the end of the phase if that is later, to the result of the
-  /// check.
+  /// From SYNCS.PHASECHK, or from the end of the phase if that is later, to the check's result.
   double phase_check = 34;
   double arrival = 23;  ///< until an arrival reaches the mbarrier
   /// The bytes of a bulk copy reach shared memory this much earlier than loaded bytes reach
