@@ -43,8 +43,8 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   counts.time_us = time->places_us[place];
   if (place >= time->lookups.size()) return counts;
   counts.l1 = time->lookups[place];
-  // L1's additional wavefronts are known for the timed blocks only; this scales them to all blocks
-  // by sectors.
+  // L1's additional wavefronts are known only for the blocks that the prediction executed. They are
+  // scaled to all simulated blocks by the ratio of the sectors.
   if (counts.l1.all > 0)
     counts.data_wavefronts +=
         counts.l1.extra_wavefronts * (counts.load_sectors + counts.store_sectors) / counts.l1.all;
@@ -91,7 +91,8 @@ void add_access(AnnotatedLine& line, const AnnotatedInstruction& instruction) {
   access.counts += instruction.counts;
 }
 
-// The file of the first instruction that is not inlined from another function.
+// The file of the first instruction that was not inlined from another function and whose file is
+// known.
 std::string own_file(const AnnotatedKernel& kernel) {
   for (const AnnotatedInstruction& instruction : kernel.instructions) {
     if (instruction.from.file.empty() && !instruction.at.file.empty()) return instruction.at.file;
@@ -138,7 +139,8 @@ std::string access_text(const sim::PlaceCounts& counts, const BufferName& name_o
     Access kind;
     const char* words;
   };
-  // Lists the reads of cp.async and bulk copies, but not their writes to shared memory.
+  // cp.async and bulk copies are listed with their accesses to global memory, but not with their
+  // accesses to shared memory.
   constexpr Kind kGlobal[] = {{Access::load, "load of"},
                               {Access::store, "store to"},
                               {Access::atomic, "atomic on"},

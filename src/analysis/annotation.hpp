@@ -44,9 +44,9 @@ struct ExecutedCounts {
   double ideal_shared_wavefronts = 0;
   double data_wavefronts = 0;  ///< L1 data-stage wavefronts
   double tag_wavefronts = 0;   ///< L1 tag-stage wavefronts
-  WarpClocks time_us;          ///< share of the predicted time, by warp state
+  WarpClocks time_us;          ///< predicted time in µs, by warp state
   SectorLookups l1;            ///< L1 lookups of the blocks that the prediction executed
-  SourceCounts gpu;            ///< hardware counts over all blocks; 0 if none
+  SourceCounts gpu;            ///< hardware counts of all blocks; 0 if none
 
   ExecutedCounts& operator+=(const ExecutedCounts& more);
   double requests() const { return load_requests + store_requests; }
@@ -54,7 +54,7 @@ struct ExecutedCounts {
   double ideal_sectors() const { return ideal_load_sectors + ideal_store_sectors; }
 };
 
-/// Members that are sums of integers, with their names in JSON.
+/// A count of ExecutedCounts, with its name in JSON.
 struct NamedCount {
   const char* name;
   double ExecutedCounts::*member;
@@ -78,29 +78,29 @@ inline constexpr NamedCount kExecutedCounts[] = {
 struct AnnotatedInstruction {
   std::uint32_t place = 0;    ///< index in the kernel's program
   std::uint32_t address = 0;  ///< bytes from the kernel's first instruction
-  std::string text;           ///< text of nvdisasm
+  std::string text;           ///< guard, opcode and operands, as nvdisasm prints them
   SourceLine at;
   SourceLine from;     ///< for inlined code, the kernel's line at which it was inlined
-  std::string access;  ///< "load of a"; empty: none
+  std::string access;  ///< memory access: "load of a"; empty: none
   ExecutedCounts counts;
 };
 
 struct LineAccess {
-  std::string access;  ///< as in AnnotatedInstruction
+  std::string access;  ///< AnnotatedInstruction::access
   ExecutedCounts counts;
 };
 
 struct AnnotatedLine {
   SourceLine at;
-  std::vector<SourceLine> from;      ///< without repetitions, in order
-  std::vector<LineAccess> accesses;  ///< in the order of the instructions
+  std::vector<SourceLine> from;      ///< AnnotatedInstruction::from of its instructions, each once
+  std::vector<LineAccess> accesses;  ///< one per kind of access, in the order of the instructions
   ExecutedCounts counts;
 };
 
 struct AnnotatedKernel {
   const sim::Program* program = nullptr;
   std::string name;
-  std::vector<Shape> shapes;  ///< one for each execution
+  std::vector<Shape> shapes;  ///< launch shape of each execution
   std::vector<AnnotatedInstruction> instructions;
   std::vector<AnnotatedLine>
       lines;  ///< executed lines by file and line; the kernel's own file is first
@@ -114,9 +114,9 @@ struct Annotation {
 
 using BufferName = std::function<std::string(std::uint64_t address)>;
 
-/// Annotates the kernels of a launch, in order. `executions` must have counts per instruction.
-/// `times` is empty or has one element per distinct kernel; `counted` is empty or has hardware
-/// counts.
+/// Annotates the distinct kernels of a launch, in the order of their first execution. `executions`
+/// must have counts per instruction. `times` is empty or has one element per distinct kernel;
+/// `counted` is empty or has hardware counts.
 Annotation annotate(const std::vector<sim::KernelExecution>& executions,
                     const std::vector<Shape>& shapes, const std::vector<KernelCodeTime>& times,
                     const std::vector<CountedInstruction>& counted, const BufferName& name_of);
@@ -132,8 +132,8 @@ struct AnnotatedLaunch {
   Mode mode = Mode::cold;
   CodeTime code_time;
   Annotation annotation;
-  std::int64_t blocks = 0;           ///< blocks of all kernels
-  std::int64_t blocks_executed = 0;  ///< blocks included in the counts
+  std::int64_t blocks = 0;           ///< number of blocks of all kernels
+  std::int64_t blocks_executed = 0;  ///< number of blocks that the counts include
   std::string counted_on;            ///< GPU of the hardware counts; empty: none
   std::string why_not_counted;       ///< reason, if hardware counts were requested but not read
 };

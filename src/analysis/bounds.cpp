@@ -14,7 +14,7 @@ double rest_us_of(const ResultRecord& row, const LeastTimes& times) {
   return *row.time_us() - times.launch_us;
 }
 
-// Empty if the resource that binds is unknown.
+// Empty if it is not known which resource binds.
 std::optional<Bound> bound_of(const ResultRecord& row, const DeviceRates& rates,
                               const LeastTimesOptions& options) {
   Bound bound;
@@ -41,14 +41,16 @@ std::optional<double> quotient_of_least(const std::optional<Bound>& reference,
   return quotient_of(reference, row, [](const Bound& bound) { return bound.least_us(); });
 }
 
-// The resource with the longest time, if this time exceeds the measured time.
+// The resource with the longest time, if it exceeds the measured time without the launch by more
+// than 10 %.
 std::optional<Misfit> misfit_in(const LeastTimes& times, double rest_us, bool is_of_row) {
   const auto longest = times.longest();
   if (!longest || rest_us <= 0 || longest->time_us <= kMisfit * rest_us) return std::nullopt;
   return Misfit{*longest, is_of_row, rest_us};
 }
 
-// The first misfit of the two variants; a misfit of DRAM only if no other resource has one.
+// A misfit of either variant, first of the row. A misfit of DRAM is returned only if no other
+// resource has one.
 std::optional<Misfit> misfit_of(const Explanation& e, const DeviceRates& rates) {
   LeastTimesOptions all_sms;
   all_sms.as_chain = false;
@@ -66,7 +68,7 @@ std::optional<Misfit> misfit_of(const Explanation& e, const DeviceRates& rates) 
   return of_dram;
 }
 
-// True if the kernels can have run one after another. Overlapping kernels take less than the sum.
+// False if the measured time is too short for kernels that run one after another: they overlapped.
 bool fits(const ResultRecord& row, const LeastTimes& times) {
   return times.of_chain.empty() || times.needed_us() <= kMisfit * rest_us_of(row, times);
 }

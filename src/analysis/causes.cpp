@@ -9,8 +9,9 @@ namespace gpuexp {
 
 namespace {
 
-// Thresholds of confidence: ratio of accounted to measured factor, needed share of the slower
-// variant's time, and accounted share of the difference on a logarithmic scale.
+// Thresholds of confidence: ratio of accounted to measured factor for high and for medium
+// confidence, needed share of the slower variant's time, and accounted share of the difference on a
+// logarithmic scale.
 constexpr double kHighFactor = 1.15;
 constexpr double kMediumFactor = 1.5;
 constexpr double kHighBoundShare = 0.6;
@@ -29,7 +30,7 @@ Confidence confidence_in(double accounted, double measured, double slower_share)
   return between <= kMediumFactor ? Confidence::medium : Confidence::low;
 }
 
-// True if idle SMs are more than half of the accounted factor.
+// True if idle SMs account for more than half of the accounted factor, on a logarithmic scale.
 bool is_of_idle_sms(const Explanation& e) {
   constexpr double kMajority = 0.5;
   if (!e.accounted_without_idle_sms || !is_of_sms(e.slower_bound()->longest->resource))
@@ -40,15 +41,17 @@ bool is_of_idle_sms(const Explanation& e) {
   return share_of_factor(*e.accounted / *e.accounted_without_idle_sms, *e.accounted) > kMajority;
 }
 
-// True if the number of kernels is more than half of the accounted factor.
+// True if additional launches account for more than half of the accounted factor, on a logarithmic
+// scale.
 bool is_of_launches(const Explanation& e) {
   constexpr double kMajority = 0.5;
   return e.launched != e.reference_launched && e.accounted_without_launches &&
          share_of_factor(*e.accounted / *e.accounted_without_launches, *e.accounted) > kMajority;
 }
 
-// True if a resource binds the slower variant, and the accounted factor exceeds the measured
-// factor: another resource then limits the faster variant.
+// True if the amounts account for two to three times the measured difference, on a logarithmic
+// scale, and the bound is at least 60 % of the slower variant's time: another resource then limits
+// the faster variant.
 bool explains_more(const Explanation& e) {
   constexpr double kMinFactor = 1.05;  // below this measured factor, any change accounts for more
   constexpr double kMaxOver = 3.0;
@@ -64,10 +67,10 @@ double us_for(const Bound& bound, Resource resource) {
   return found == bound.times.of_chain.end() ? 0 : found->time_us;
 }
 
-// The slower variant's longest resource. For several kernels: the resources that account for at
-// least a quarter of the slower variant's additional time. Empty if the slower variant needs much
-// less time than the faster one on another resource, because its kernels divide the work
-// differently.
+// The slower variant's longest resource. If different resources limit its kernels: the resources on
+// which it needs at least a quarter of its additional time, the largest part first. Empty if it
+// needs less time on other resources, by more than half of the additional time: its kernels then
+// divide the work differently.
 std::vector<Resource> resources_of(const Explanation& e) {
   constexpr double kMuch = 0.25;
   const Bound& slower = *e.slower_bound();
@@ -98,8 +101,7 @@ bool explain_by_amounts(Explanation& e) {
                                 : Cause::amounts;
   e.resources = resources_of(e);
   e.confidence = confidence_in(*e.accounted, e.factor, share);
-  // If the kernels divide the work differently, the factor is accounted for, but not by one
-  // resource.
+  // If the kernels divide the work differently, no single resource accounts for the factor.
   if (e.cause == Cause::amounts && e.resources.empty())
     e.confidence = std::min(e.confidence, Confidence::medium);
   return true;
@@ -108,11 +110,11 @@ bool explain_by_amounts(Explanation& e) {
 // ---- atomics
 
 // Atomics on a few addresses use the atomic units of a few L2 slices, whose number no counter
-// reports. On an H200, one address occupies the atomic unit of its slice for 1336 cycles per µs.
+// reports. On an H200, atomics on one address add 1336 cycles per µs to l2_atomic_cycles.
 bool explain_by_atomics(Explanation& e) {
   constexpr double kCyclesPerUs = 1336;
   constexpr double kMinSlices = 0.8;  // one slice at a lower clock
-  constexpr double kMaxSlices = 70;   // the rate of atomics on addresses in all slices
+  constexpr double kMaxSlices = 70;   // atomics on addresses in all slices reach this rate
   constexpr double kOneSlice = 1.25;
   const ResultRecord& fast = e.row_is_slower() ? e.reference() : e.row();
   const Bound& faster = e.row_is_slower() ? *e.reference_bound : *e.bound;
@@ -128,7 +130,7 @@ bool explain_by_atomics(Explanation& e) {
   if (!explains(factor, factor_between(e.factor, 1))) return false;
   e.atomics = AtomicsFactor{e.row_is_slower() ? 1 / factor : factor, slices};
   e.cause = Cause::atomics;
-  // More than one slice is a fitted number, so confidence is low.
+  // If more than one slice is busy, their number is fitted to the time, so confidence is low.
   e.confidence =
       slices <= kOneSlice && factor_between(factor, factor_between(e.factor, 1)) <= kMediumFactor
           ? Confidence::medium
@@ -146,8 +148,9 @@ bool are_equal(const Explanation& e, std::string_view counter) {
          factor_between(*reference, *row) <= kUnchangedFactor;
 }
 
-// Time in which the busiest SM had warps: its instructions divided by its share of issuing cycles.
-// If a launch has hundreds of kernels, only one is counted.
+// Time, in µs, in which the busiest SM had warps: from the number of warp instructions, the share
+// of cycles in which they issue, and the balance between SMs. If a launch has hundreds of kernels,
+// only one is counted, and its time is multiplied by the number of kernels.
 std::optional<double> work_us(const ResultRecord& row, double kernels, const DeviceRates& rates) {
   constexpr double kMicro = 1e6;
   constexpr double kWhole = 100;
@@ -165,7 +168,8 @@ std::optional<double> work_us(const ResultRecord& row, double kernels, const Dev
          (*issuing_pct * *balance_pct * per_second);
 }
 
-// True if both variants launch the same kernels with equal work, one after another on one stream.
+// True if both variants launch the same kernels, one after another on one stream, with equal
+// numbers of warp instructions and L2 sectors.
 bool is_equal_work(const Explanation& e, const DeviceRates& rates) {
   for (const ResultRecord* row : {&e.reference(), &e.row()}) {
     if (!row->kernel_launches || !row->timeline.empty()) return false;
@@ -179,8 +183,8 @@ bool is_equal_work(const Explanation& e, const DeviceRates& rates) {
          are_equal(e, "l2_sectors");
 }
 
-// True if the work is equal, the time includes host latency, and the SMs have no warp for most of
-// it.
+// True if the work is equal, the slower variant's time may include host latency, and the SMs have
+// no warp for more than half of it.
 bool explain_by_host(Explanation& e, const DeviceRates& rates) {
   if (!e.slower().has_flag(kUngated.id) || !is_equal_work(e, rates)) return false;
   const auto worked_us = work_us(e.slower(), e.launched.kernels + e.launched.fills, rates);

@@ -5,7 +5,8 @@
 
 namespace gpuexp {
 
-/// Sets cause, confidence and latency of an explanation whose bounds are set.
+/// Sets cause, resources and confidence of an explanation whose bounds are set, and the factor by
+/// latency or atomics.
 void find_cause(Explanation& explanation, const DeviceRates& rates);
 
 }  // namespace gpuexp

@@ -19,7 +19,7 @@ enum class Outcome {
   slower,
   faster,
   same,
-  inconclusive,  ///< passed in both runs, but the ratio's interval contains a limit or is missing
+  inconclusive,  ///< passed in both runs, without a verdict; or the key occurs twice
   missing,       ///< only in A
   added,         ///< only in B
   broken,        ///< passed only in A
@@ -40,33 +40,34 @@ struct ComparedRow {
   std::optional<Statistics> a;
   std::optional<Statistics> b;
   std::optional<Ratio> ratio;    ///< time in B / time in A
-  std::optional<double> effect;  ///< minimum effect in force
+  std::optional<double> effect;  ///< minimum effect in force, as a share of the time
   /// SM clock in B divided by SM clock in A, if both are known.
   std::optional<double> clock_ratio;
-  /// Number of kernels in one launch; 1 if unknown.
+  /// Number of kernels in one launch, the larger of the numbers in A and B; 1 if unknown.
   std::int64_t kernel_launches = 1;
   /// Time of `kernel_launches` empty kernels in the row's mode, B minus A, if both are known. This
   /// floor differs between processes and shifts the times of all rows.
   std::optional<double> floor_shift_us;
 
-  /// The interval of `ratio`, reduced by the difference that clocks and floors explain. Requires
-  /// `ratio`.
+  /// The interval of `ratio`, with its end nearer to 1 moved towards 1 by the differences that
+  /// clocks and floors explain. Requires `ratio`.
   Interval beyond_circumstances() const;
-  /// The verdict on beyond_circumstances(); `same` also if the times are the same once the
-  /// difference of the floors is subtracted.
+  /// The verdict on beyond_circumstances(). Also `same` if this is inconclusive, but the ratio is
+  /// the same after `floor_shift_us` is subtracted.
   Verdict verdict() const;
 };
 
 struct RowStatistics {
   std::optional<Statistics> statistics;
-  std::string problem;  ///< why they cannot be compared, such as too few samples; "" if they can
+  /// why the samples cannot be compared: too few, for example; "" if they can
+  std::string problem;
 };
 
 /// Statistics of a row's samples. Messages name the report `which`.
 RowStatistics statistics_of(const Report& report, std::size_t row, const std::string& which);
 
-/// The conditions in which two runs differ, one per line: GPU, driver, toolkit, commit, seed,
-/// settings.
+/// The conditions in which two runs differ, one per text: GPU, driver, CUDA runtime, toolkit,
+/// commit, seed; at most three settings.
 std::vector<std::string> differences(const Provenance& a, const Provenance& b);
 
 }  // namespace gpuexp

@@ -12,7 +12,8 @@ namespace gpuexp {
 namespace {
 
 struct Contest {
-  std::vector<RecordRef> rows;  ///< timed rows of one group, fastest first
+  /// timed rows of one group that are not above their limit, fastest first
+  std::vector<RecordRef> rows;
   const ResultRecord* baseline = nullptr;
 };
 
@@ -70,7 +71,8 @@ std::string vendor_comparison(const Contest& contest) {
                      of_vendor.variant);
 }
 
-// Metrics that differ between the two variants, and the error if it differs by a factor above 10.
+// At most two metrics that differ between the two variants; the error first, if it differs by a
+// factor above 10.
 std::string price_of(const ExperimentResults& e, const ResultRecord& from, const ResultRecord& to) {
   constexpr double kAnotherOrder = 10.0;
   std::vector<ColumnHandle> columns = e.metrics;

@@ -62,7 +62,7 @@ class Changes {
       if (!matches_expectation(expected, change->from, change->to)) {
         e_.not_seen.push_back(expected);
       } else if (expected.counter == kTimeColumn) {
-        continue;  // the time is explained, not a cause
+        continue;  // the time is what is explained
       } else if (is_effect(expected.counter)) {
         e_.others.push_back(*change);
       } else if (expected.direction == Direction::unchanged) {
@@ -94,13 +94,14 @@ class Changes {
   // sectors.
   bool is_loss_in_l2(const CounterChange& hits, const CounterChange& sectors,
                      const CounterChange& read) const {
-    constexpr double kMinPct = 1;  // share of all sectors
+    constexpr double kMinPct = 1;  // in percentage points
     const double lost_pct = e_.row_is_slower() ? hits.from - hits.to : hits.to - hits.from;
     return lost_pct >= kMinPct && is_cause(read) && sectors.to > 0 && sectors.from > 0 &&
            factor_between(sectors.from, sectors.to) <= kUnchangedFactor;
   }
 
-  // Counters that belong to the cause; the counter of the resource's work is last.
+  // Counters that belong to the cause, if it is atomics or the amounts on one resource; the counter
+  // of the resource's work is last.
   std::vector<std::string_view> causing() const {
     if (e_.cause == Cause::atomics)
       return {"global_atomic_requests", "global_reduction_requests", "l2_atomic_sectors",
@@ -122,7 +123,7 @@ class Changes {
     return CounterChange{std::string(counter), *from, *to};
   }
 
-  // True if the slower variant has more of the counter (for active lanes: less).
+  // True if the counter is larger in the slower variant (active lanes: smaller).
   bool is_cause(const CounterChange& change) const {
     const double slower = e_.row_is_slower() ? change.to : change.from;
     const double faster = e_.row_is_slower() ? change.from : change.to;
@@ -145,8 +146,8 @@ class Changes {
                                [&](const CounterChange& c) { return c.counter == counter; });
   }
 
-  // True if the change is at least 5 % of all changes: few written bytes in addition to many read
-  // bytes, or few bank conflicts, make no difference.
+  // False for less than 5 % of the changed bytes of DRAM, and for bank conflicts that are less than
+  // 5 % of the changed L1 data-stage wavefronts.
   bool is_much(const CounterChange& change) const {
     constexpr double kMuch = 0.05;
     const bool is_dram = change.counter.starts_with("dram_");

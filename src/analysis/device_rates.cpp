@@ -21,7 +21,7 @@ std::optional<SmRates> rates_for(const std::optional<std::string>& compute_capab
   try {
     return sm_rates(std::stoi(compute_capability->substr(0, point)),
                     std::stoi(compute_capability->substr(point + 1)));
-  } catch (const std::logic_error&) {  // not a number, or unknown
+  } catch (const std::logic_error&) {  // the capability is not a number, or is unknown
     return std::nullopt;
   }
 }
@@ -41,7 +41,7 @@ Ceilings ceilings_of(const Provenance& provenance) {
   return completed(ceilings, datasheet_ceilings(device));
 }
 
-// Merged runs list a launch's kernels once per GPU; only the first GPU's list is used.
+// Merged results list a launch's kernels once per GPU; only the first GPU's list is used.
 class KernelsOfRows {
  public:
   KernelsOfRows(const Table& kernels, DeviceRates& rates) : kernels_(kernels), rates_(rates) {
@@ -112,8 +112,8 @@ double fills_of(const ResultRecord& row, const DeviceRates& rates) {
 }
 
 double kernels_of(const ResultRecord& row, const DeviceRates& rates) {
-  // Kernels of libraries are known only if they are counted. If a launch has hundreds, only the
-  // first is counted.
+  // Kernels of libraries are known only if they are counted. If a launch has hundreds of kernels,
+  // only the first is counted.
   const auto counted = rates.kernels.find(row.key);
   return std::max(counted == rates.kernels.end() ? 1.0 : counted->second,
                   fills_of(row, rates) + static_cast<double>(row.kernel_launches.value_or(1)));

@@ -17,10 +17,10 @@ struct DeviceRates {
   Ceilings ceilings;               ///< measured, or from the datasheet if not measured
   std::optional<double> sm_count;  ///< if empty, the rates of the SMs' resources are unknown
   std::optional<SmRates> sm_rates;
-  /// By the row's key, for counted rows: number of kernels in the launch, including fills.
+  /// By the row's key: number of counted kernels of the launch, including fills.
   std::map<std::string, double> kernels;
   std::map<std::string, double> fills;  ///< by the row's key: number of fills (memory sets)
-  /// By the row's key: names of the kernels in order, without template arguments.
+  /// By the row's key: names of the counted kernels in order, without template arguments.
   std::map<std::string, std::vector<std::string>> names_of_kernels;
   /// By the row's key: counters of each kernel, if the launch has several.
   std::map<std::string, std::vector<NamedValues>> counters_of_kernels;

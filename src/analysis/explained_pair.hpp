@@ -19,8 +19,7 @@ inline constexpr double kBoundShare = 0.5;
 /// A resource is near its rate if its time is at least this share of the measured time.
 inline constexpr double kNearRate = 0.8;
 
-/// Limits of the share of the measured factor, on a logarithmic scale, that a factor must be to
-/// explain it.
+/// A factor explains the measured factor if share_of_factor() is between these limits.
 inline constexpr double kMinShare = 0.5;
 inline constexpr double kMaxShare = 2.0;
 
@@ -37,12 +36,12 @@ bool is_effect(std::string_view counter);
 
 enum class Cause {
   unknown,
-  amounts,   ///< the amount on the slower variant's longest resource
-  idle_sms,  ///< an amount, mainly because SMs have no block
+  amounts,   ///< amounts on the resources that bind the slower variant
+  idle_sms,  ///< amounts, mainly because SMs are idle
   launches,  ///< amounts, mainly because of additional kernels
   atomics,   ///< cycles of the atomic units of few L2 slices
   host,      ///< equal work, with host latency in the time
-  latency,   ///< too few bytes in flight
+  latency,   ///< too few bytes in flight, or latency according to the prediction
 };
 std::string_view name_of(Cause cause);
 
@@ -53,17 +52,17 @@ std::string_view name_of(Confidence confidence);
 struct Bound {
   LeastTimes times;
   std::optional<LeastTime> longest;
-  double share = 0;  ///< time of `longest` as a share of the time without the launch
-  /// Share of the time without the launch of one kernel that the bound needs: the times of all
-  /// kernels of a chain, plus the launches of the kernels after the first.
+  double share = 0;  ///< time of `longest` as a share of the measured time without the launch
+  /// Time that the bound needs, including the launches of all kernels after the first, as a share
+  /// of the measured time without the first launch.
   double needed_share = 0;
 
   double least_us() const { return times.launch_us + times.needed_us(); }
   double least_us_of_one_kernel() const { return least_us() - times.further_us; }
 };
 
-/// An amount that takes longer than the measured time at its rate, even with all SMs busy: it was
-/// counted in another state than the state that was timed.
+/// An amount that takes longer than the measured time, even at its resource's rate with all SMs
+/// busy: it was counted in another state than the timed one.
 struct Misfit {
   LeastTime amount;
   bool is_of_row;  ///< true: amount of the row; false: of the reference
@@ -74,7 +73,7 @@ struct Misfit {
 struct InFlight {
   double warps_per_sm;
   double bytes_per_sm;
-  double least_us;  ///< all loads at the latency of an idle memory (Little's law)
+  double least_us;  ///< minimum time of the loads by Little's law, at the latency of idle DRAM
 };
 
 /// Lower bound, in µs, from Little's law and the longest resource. DRAM's time and the latency
@@ -98,7 +97,8 @@ struct LatencyFactor {
 /// The speedup that atomics account for. The faster variant's time is predicted from the slower
 /// variant's time and the ratio of their cycles in L2's atomic units, unless another lower bound of
 /// the faster variant is longer. `slices` is the number of L2 slices whose atomic units would be
-/// busy during the whole time of the slower variant; the faster one is assumed to use as many.
+/// busy during the whole time of the slower variant; the faster variant is assumed to use the same
+/// number.
 struct AtomicsFactor {
   double factor;
   double slices;
@@ -120,7 +120,8 @@ class RowPair {
 };
 
 /// The pairs in which both rows have a time_of(), in the order of the rows. Without `all_problems`,
-/// each variant has one pair: the first pair whose time is within half a percent of the longest.
+/// each variant has one pair, the pair with the longest time: a later pair replaces an earlier one
+/// if it takes more than half a percent longer.
 std::vector<RowPair> pairs_of(
     const ExperimentResults& experiment, bool all_problems,
     const std::function<std::optional<double>(const ResultRecord&)>& time_of);
@@ -128,14 +129,14 @@ std::vector<RowPair> pairs_of(
 /// The larger of two times or factors, divided by the smaller.
 double factor_between(double a, double b);
 
-/// True if the predicted time is within a third of the measured time. Less accurate predictions
-/// cannot explain a factor.
+/// True if the predicted time is within a factor of 1.33 of the measured time. Less accurate
+/// predictions cannot explain a factor.
 bool is_predicted_well(const ResultRecord& row);
 
-/// Number of warps on an SM: the mean over all SMs and the busy time of the busiest SM.
+/// Number of warps on an SM: the mean over all SMs, while the busiest SM has warps.
 std::optional<double> warps_in_flight(const ResultRecord& row);
 
-/// `factor` as a share of `measured` on a logarithmic scale.
+/// `factor` as a share of `measured` on a logarithmic scale: log(factor) / log(measured).
 double share_of_factor(double factor, double measured);
 
 struct Launched {
@@ -153,9 +154,9 @@ struct Explanation : RowPair {
   bool differs = false;        ///< true if the samples resolve a difference of at least 2 %
   bool counted = false;        ///< true if both rows have counters
 
-  /// If an amount is the cause: counters of the slower variant's longest resource that are larger
-  /// in the slower variant, expected changes first. If the times do not differ: the
-  /// expected changes that happened.
+  /// If atomics or the amounts on one resource are the cause: the counters of this cause that are
+  /// larger in the slower variant, expected changes first. If the times do not differ: the expected
+  /// changes that happened.
   std::vector<CounterChange> changes;
   std::vector<CounterChange> kept;    ///< declared as unchanged, and unchanged
   std::vector<CounterChange> others;  ///< declared changes that happened but are not the cause
@@ -165,25 +166,26 @@ struct Explanation : RowPair {
   std::optional<Bound> reference_bound;
   std::optional<Bound> bound;
   std::optional<Misfit> misfit;
-  std::optional<double> accounted;  ///< the ratio of the two bounds
+  std::optional<double> accounted;  ///< ratio of the bounds, reference / row
   /// The ratio of the bounds with all SMs busy in both variants.
   std::optional<double> accounted_without_idle_sms;
   /// The ratio of the bounds with one kernel in both variants.
   std::optional<double> accounted_without_launches;
   Launched reference_launched;
   Launched launched;
-  std::optional<double> predicted;  ///< ratio of the predicted times
+  std::optional<double> predicted;  ///< predicted time of the reference / predicted time of the row
   std::optional<LatencyFactor> latency;
   std::optional<AtomicsFactor> atomics;
   Cause cause = Cause::unknown;
-  /// The resources whose amounts are the cause, the largest share first. Empty if several kernels
-  /// need more time on some resources and less time on other resources.
+  /// The resources whose amounts are the cause, the largest share first. Empty for other causes,
+  /// and if the kernels of the slower variant need more time on some resources and less time on
+  /// other resources.
   std::vector<Resource> resources;
   Confidence confidence = Confidence::none;
 
   bool row_is_slower() const { return factor < 1; }
-  /// True if the amounts account for more than twice the measured difference: then another resource
-  /// limits the faster variant.
+  /// True if the amounts account for more than twice the measured difference, on a logarithmic
+  /// scale: another resource then limits the faster variant.
   bool is_over_accounted() const;
   bool are_both_predicted_well() const {
     return is_predicted_well(reference()) && is_predicted_well(row());

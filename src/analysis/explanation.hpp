@@ -9,10 +9,11 @@
 //
 // The amounts explain the difference if the accounted factor is between half and double of the
 // measured factor, on a logarithmic scale, and the slower variant's bound is at least half of its
-// time. Confidence is high if the factors are within 15 %, the bound is 60 % of the time and the
-// amounts make up three quarters of the difference; medium within a factor of 1.5; else low. If the
-// amounts account for two to three times the difference, they are the cause in the slower variant,
-// and another resource limits the faster variant.
+// time. Confidence is high if the factors are within 15 %, the bound is at least 60 % of the time,
+// and the amounts account for 3/4 to 4/3 of the difference; medium within a factor of 1.5; else
+// low. If the amounts account for two to three times the difference, and the bound is at least 60 %
+// of the time, they are the cause in the slower variant, and another resource limits the faster
+// variant.
 //
 // An amount that takes longer than the measured time was counted in another state than the timed
 // state. If this amount is DRAM's, which depends on the contents of L2, only another resource near

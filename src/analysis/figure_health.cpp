@@ -28,7 +28,8 @@ struct Evidence {
     return fmt::format("the SM clock was at {:.0f} MHz, below its band", clock->second.value);
   }
 
-  /// The first cause that applies to the figure; DRAM, SMs and launches have different causes.
+  /// The first cause whose sign is present and which can lower figures of this kind (DRAM, on chip,
+  /// launch floor); "" if there is none.
   std::string likely_cause(const CeilingTerm& term) const {
     const bool is_dram = term.id.starts_with("dram_");
     const bool is_floor = term.id.starts_with("floor_");
@@ -49,7 +50,7 @@ struct Evidence {
   }
 };
 
-// At least four significant digits, and all digits before the decimal point.
+// Four significant digits without trailing zeros, but all digits before the decimal point.
 std::string number(double value) {
   constexpr double kFourDigits = 1e3;
   return value >= kFourDigits ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
@@ -101,7 +102,8 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   return f;
 }
 
-/// Maxima of figures according to the datasheet, including figures without a value of their own.
+/// Maxima of figures according to the datasheet. Random reads get the value of DRAM reads, and
+/// mma.sync gets the rates of the pipes.
 Ceilings maxima_by_datasheet(const DeviceSpec& device) {
   Ceilings most = datasheet_ceilings(device);
   most.dram_random_bytes_per_s = most.dram_read_bytes_per_s;

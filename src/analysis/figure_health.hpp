@@ -28,7 +28,7 @@ struct FigureFinding {
 inline constexpr double kAboveDatasheet = 1.01;
 
 /// One finding for every ceiling that was measured or has a band, in the order of the terms. The
-/// state, which may be empty, gives the likely cause of a low ceiling.
+/// state, which may be empty, gives the likely cause of a ceiling that is worse than its band.
 std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device);
@@ -42,8 +42,9 @@ struct LinkHealth {
   std::vector<FigureFinding> figures;
 };
 
-/// Findings on peer access and on the number of active NVLinks, which must provide the datasheet's
-/// rate. `listed` is the machine in configs/devices; it may list no links.
+/// Findings on peer access and on active NVLinks. If the machine has NVLink switches, the number of
+/// links must provide the datasheet's rate. `listed` is the machine in configs/devices; it may list
+/// no links.
 std::vector<Finding> link_findings(const GpuLink& link, const std::string& way,
                                    const Machine& listed);
 

@@ -3,8 +3,8 @@
 //
 // The fleet's time is the median of the GPUs' median times; the ends of its interval are the
 // medians of the ends of the GPUs' intervals. A cell is slower or faster by the rules for two runs
-// (stats/ratio.hpp), but without a correction for clocks, because a GPU with a lower clock must
-// stand out.
+// (stats/ratio.hpp), but without corrections for clocks and floors, because a GPU with a lower
+// clock must stand out.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +33,12 @@ struct FleetGpu {
   std::string uuid;
   std::string name;  ///< "" if unknown
   std::string host;
-  std::size_t cells = 0;  ///< compared cells
+  std::size_t cells = 0;  ///< number of compared cells
   std::size_t slower = 0;
   std::size_t faster = 0;
-  std::size_t not_passed = 0;   ///< cells that only other GPUs passed
-  double median_ratio = 1;      ///< median over its cells
-  Ratio mean_ratio{1, {1, 1}};  ///< geometric mean
+  std::size_t not_passed = 0;   ///< number of cells that only other GPUs passed
+  double median_ratio = 1;      ///< median ratio over its cells
+  Ratio mean_ratio{1, {1, 1}};  ///< geometric mean over its cells
   /// slower or faster if the GPU stands out, by its mean ratio or by more slower or faster cells
   /// than chance explains (kFalseVerdictRate).
   Verdict verdict = Verdict::same;

@@ -8,7 +8,7 @@ namespace gpuexp {
 
 namespace {
 
-// Capitalises the first letter, unless the text starts with a name.
+// Adds a full stop. Capitalises the first letter, unless the text starts with a name.
 std::string sentence(const ExperimentResults& e, std::string text) {
   auto names = e.values(&ResultRecord::variant);
   for (const ResultAxis& axis : e.axes)
@@ -28,7 +28,6 @@ std::string headline_of(const ExperimentResults& experiment) {
     return sentence(experiment, std::move(text));
   const ResultAxis* axis = swept_axis(experiment);
   const std::size_t variants = experiment.values(&ResultRecord::variant).size();
-  // The headline is about the variants or about the axis, whichever has more values.
   constexpr std::size_t kMinValues = 5;
   const bool is_sweep =
       axis && experiment.values(axis->column).size() >= std::max(kMinValues, variants + 1);

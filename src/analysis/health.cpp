@@ -70,8 +70,8 @@ Finding ecc(const DeviceState& s) {
   return topic.pass(found);
 }
 
-// Earlier errors are only a note, because the driver has remapped or retired the memory, as
-// memory_repair() checks.
+// Errors before the driver was loaded are only a note, because the driver has remapped or retired
+// the memory, as memory_repair() checks.
 Finding memory_errors(const DeviceState& s) {
   const Topic topic{"uncorrected errors", "none"};
   if (!s.uncorrected_errors) return topic.unknown();
@@ -193,7 +193,7 @@ Finding memory_clock(const DeviceState& s) {
   return topic.pass(megahertz(clock));
 }
 
-// If the rows have no reasons, there were none if the state has reasons; else they are unknown.
+// True if the driver reports reasons: then rows without a reason had none.
 bool reasons_are_known(const DeviceState& s) {
   return s.clock_reasons && s.load && s.load->rows > 0;
 }

@@ -23,7 +23,7 @@ inline constexpr double kHeldMemoryClockShare = 0.99;
 /// 3090 (https://github.com/nicehash/NiceHashQuickMiner/issues/206). A drop twice as large has
 /// another cause.
 inline constexpr double kComputeStateClockShare = 0.95;
-/// Power limits are set in whole watts.
+/// Tolerance of a power limit, in W: limits are set in whole watts.
 inline constexpr double kPowerLimitStepW = 0.5;
 
 using Sign = std::optional<std::string>;

@@ -22,8 +22,8 @@ double further_kernel_us(const ResultRecord& row, const Ceilings& ceilings) {
 }
 
 // Wavefronts with which cp.async writes shared memory, one per four sectors. No counter contains
-// them: they are assumed if a kernel reads data from shared memory that it has loaded but not
-// stored there. 0 otherwise.
+// them: they are assumed if a kernel reads from shared memory what it has loaded from global
+// memory, but has stored less than half of it there. 0 otherwise.
 double copied_wavefronts(const ResultRecord& row) {
   const double loaded = count_of(row, "global_load_sectors").value_or(0) / kSectorsPerWavefront;
   const double stored = count_of(row, "shared_store_wavefronts").value_or(0);
@@ -33,7 +33,7 @@ double copied_wavefronts(const ResultRecord& row) {
   return copied > kMajority * loaded && read >= copied ? copied : 0;
 }
 
-// Counted wavefronts, or the sum for shared memory and cp.async if the sum is larger.
+// Counted wavefronts, or the wavefronts of shared memory and cp.async if their sum is larger.
 std::optional<double> l1_data_wavefronts_of(const ResultRecord& row) {
   const auto counted = count_of(row, "l1_data_wavefronts");
   const double copied = copied_wavefronts(row);
@@ -43,7 +43,8 @@ std::optional<double> l1_data_wavefronts_of(const ResultRecord& row) {
   return std::max(*counted, least);
 }
 
-// The pipe with the longest time for the declared work, if the pipe limits the row.
+// The pipe that limits the row by measured ceilings, else by the datasheet; empty if neither limit
+// is a pipe.
 std::optional<Pipe> pipe_of(const ResultRecord& row) {
   for (const std::string& limit : {row.measured_limit_by, row.limit_by}) {
     for (int i = 0; i < kPipeCount; ++i) {
@@ -111,9 +112,10 @@ class LeastTimesOf {
     if (seconds) add_seconds(Resource::dram, *read + *written, *seconds);
   }
 
-  // Number of stored sectors that reach L2. L1 merges stores, so it counts at least as many.
-  // Sectors that DRAM reads for loads are not stores; sectors that DRAM reads for partial writes
-  // are.
+  // Number of stored sectors that reach L2. It is at most L1's number of stored sectors, because L1
+  // merges stores, and at most the number of L2's sectors without the sectors that DRAM reads for
+  // loads. DRAM reads above the number of loaded sectors are for partial writes and are not
+  // subtracted.
   double sectors_stored_in_l2(double sectors) const {
     const double loaded = std::min(count_of(row_, "dram_read_bytes").value_or(0) / kSectorBytes,
                                    count_of(row_, "global_load_sectors").value_or(0));
@@ -179,7 +181,8 @@ class LeastTimesOf {
 };
 
 // A record for one kernel of a launch. The kernel's share of the declared operations is its share
-// of the tensor instructions. For other pipes, the kernel's own instructions were counted.
+// of the tensor instructions. Other pipes need no operations, because the kernel's own instructions
+// were counted.
 ResultRecord record_of_kernel(const ResultRecord& row, const NamedValues& counters) {
   ResultRecord kernel;
   kernel.counters = counters;

@@ -12,7 +12,8 @@
 
 namespace gpuexp {
 
-/// The row's value of a counter in kCounters, or of metric.<name>.
+/// The row's value of a counter in kCounters, of metric.<name>, or of kTimeColumn (the measured
+/// time).
 std::optional<double> count_of(const ResultRecord& row, std::string_view counter);
 /// SM clock in Hz while the row was sampled, or the ceilings' clock if there is no reading. Near
 /// the power limit, as on tensor cores, the row's clock is below the ceilings' clock.
@@ -34,7 +35,7 @@ struct LeastTime {
 enum class SmShareFrom { nothing, grid, cycles };
 
 struct LeastTimes {
-  double launch_us = 0;   ///< `kernels` empty kernels, in the row's mode
+  double launch_us = 0;   ///< time of `kernels` empty kernels in the row's mode
   double further_us = 0;  ///< part of launch_us for all kernels after the first
   double kernels = 1;     ///< number of kernels in the launch, including fills
   double sm_share = 1;    ///< share of SMs with work
@@ -48,7 +49,8 @@ struct LeastTimes {
   /// longest resource of the whole launch.
   std::vector<LeastTime> of_chain;
 
-  /// The resource with the longest time, in the chain if there is one; empty if no time is known.
+  /// The resource with the longest time, in the chain if there is one; operations instead of L1's
+  /// data stage, if at most 5 % shorter. Empty if no time is known.
   std::optional<LeastTime> longest() const;
   /// Lower bound on the launch without launch_us: the sum of the chain, but at least the time of
   /// each resource.
@@ -71,9 +73,10 @@ struct SmShares {
   SmShareFrom from = SmShareFrom::nothing;
 };
 
-/// Both shares from the same source. From both grids if known: number of blocks, divided by the
-/// number if every SM had as many as the busiest SM. Else from the counter sm_balance_pct: cycles
-/// of the mean SM divided by cycles of the busiest SM. 1 if neither is known.
+/// Both shares are from the same source. If both grids are known: the number of blocks, divided by
+/// the number of SMs and by the number of blocks on the busiest SM. Else from the counter
+/// sm_balance_pct: cycles of the mean SM divided by cycles of the busiest SM. 1 if neither is
+/// known.
 SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
                    const DeviceRates& rates);
 
@@ -93,8 +96,8 @@ SmShares sm_shares(const ResultRecord& reference, const ResultRecord& row,
 LeastTimes least_times(const ResultRecord& row, const DeviceRates& rates,
                        const LeastTimesOptions& options);
 
-/// True if DRAM, L1 and the tensor cores were counted and have rates. Otherwise, the longest
-/// resource may be missing.
+/// True if DRAM (unless it is ignored), L1's data stage and the issue slots have times, and tensor
+/// instructions were counted. Otherwise, the longest resource may be missing.
 bool says_what_binds(const ResultRecord& row, const LeastTimes& times,
                      const LeastTimesOptions& options);
 

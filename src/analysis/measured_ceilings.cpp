@@ -100,7 +100,8 @@ class Reading {
     return Span{*time, *low, *high};
   }
 
-  // Time that is subtracted from the row's time: the floor, or the time of another variant.
+  // Time that is subtracted from the row's time: 0, the floor, or a share of the time of another
+  // variant.
   std::optional<Span> overhead(const ResultRecord& row, const FamilySource& from) const {
     const CeilingRows& source = *from.source;
     if (source.launch_is_overhead) {
@@ -150,7 +151,8 @@ class Reading {
   const DeviceSpec& device_;
 };
 
-// A sample in a graph is a mean over many launches, which hides the timer resolution.
+// A sample in a graph or back to back is a mean over many launches, which hides the timer
+// resolution.
 std::optional<MeasuredCeiling> floor_of(Mode mode, const std::vector<double>& samples_us) {
   if (samples_us.empty()) return std::nullopt;
   const double quantum =

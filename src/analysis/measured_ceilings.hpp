@@ -18,8 +18,8 @@ namespace gpuexp {
 /// Each ceiling for which a family declares sources, from the fastest passed row with an interval.
 /// There is no ceiling if no row qualifies, or if a row that might be faster failed. The interval
 /// follows from the row's median time, and from a subtracted time of another variant but not from a
-/// subtracted floor; for the clock, it is the range of readings. `floors_us` has samples of an
-/// empty kernel, by mode.
+/// subtracted floor. The clock is from the first such row, with the range of readings as interval.
+/// Floors are medians of `floors_us`, the samples of an empty kernel by mode.
 MeasuredCeilings measured_ceilings(const RecordTable& rows,
                                    const std::map<Mode, std::vector<double>>& floors_us,
                                    const DeviceSpec& device, const Registry& registry);
@@ -41,7 +41,7 @@ std::vector<VendorCall> vendor_calls(const RecordTable& rows, const DeviceSpec& 
 /// A ceiling below this share of a vendor call's rate is too low.
 inline constexpr double kMinShareOfVendor = 0.95;
 
-/// Readings of the passed rows that have any.
+/// Readings of the passed rows for which the driver reported clocks.
 LoadReadings load_readings(const RecordTable& rows);
 
 }  // namespace gpuexp

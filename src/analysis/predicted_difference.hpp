@@ -20,7 +20,7 @@ struct PredictedDifference : RowPair {
 };
 
 /// Differences of the variants whose row and compare_to both have predicted times, in the order of
-/// the rows: at all problems, or at the problem with the longest time.
+/// the rows: at all problems, or for each variant at the problem with the longest time.
 std::vector<PredictedDifference> predicted_differences_of(const ExperimentResults& experiment,
                                                           bool all_problems);
 

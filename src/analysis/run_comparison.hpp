@@ -23,7 +23,7 @@ struct Tally {
 struct RunComparison {
   std::vector<ComparedRow> rows;  ///< in the order of A, then the rows that only B has
   /// Columns that name the rows: experiment, family, variant, mode, parameters, key. A's columns
-  /// are first, then B's.
+  /// are first, then the columns that only B has.
   std::vector<RecordColumn> labels;
   /// The labels and the results of the comparison as fields, with one row for each of `rows`.
   Table table;

@@ -27,7 +27,8 @@ std::string expected_change_fragment(const ExpectedChange& expected);
 std::string expected_changes_fragment(const std::vector<ExpectedChange>& changes);
 std::string time_fragment(const ResultRecord& row);
 
-/// "at m = n = k = 4096, ": place_of() of the row; "" if it is "".
+/// "at m = n = k = 4096, "; "cold: " if only the mode distinguishes the row; "" if place_of() is
+/// "".
 std::string place_fragment(const ExperimentResults& experiment, const ResultRecord& row);
 
 /// `lead` followed by, for example, "18 % of the fp32 limit"; "" if the limit is unknown or
@@ -39,8 +40,9 @@ std::string limit_fragment(const ResultRecord& row, const char* lead);
 std::string change_fragment(const ResultRecord& from, const ResultRecord& to,
                             const std::vector<ColumnHandle>& columns);
 
-/// "; lost_share_pct is 0 with bf16_unscaled and 1.22 with fp16_unscaled": the first metric in
-/// percent that differs between rows whose times do not differ. `name` returns a row's name.
+/// "; lost_share_pct is 0 with bf16_unscaled and 1.22 with fp16_unscaled": the lowest and the
+/// highest value of the first metric in percent that differs between the rows; "" if there is none.
+/// `name` returns a row's name.
 std::string share_fragment(const ExperimentResults& experiment, const std::vector<RecordRef>& rows,
                            const std::function<std::string(const ResultRecord&)>& name);
 

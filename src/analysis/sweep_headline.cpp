@@ -85,7 +85,8 @@ struct Step {
   double drop_pct;
 };
 
-// The largest drop of the rate between consecutive values that the intervals resolve.
+// The largest drop of the rate between consecutive values that is at least 5 % and that the
+// intervals resolve.
 std::optional<Step> largest_drop(const Sweep& sweep) {
   constexpr double kMinDropPct = 5.0;
   constexpr double kTiePct = 0.1;  // the first of equal drops is kept
@@ -101,7 +102,7 @@ std::optional<Step> largest_drop(const Sweep& sweep) {
   return largest;
 }
 
-// The variant and the other parameters of a series; "" if there is one series.
+// The variant, other parameters and mode of a series, if they vary; "" if none of them varies.
 std::string series_name(const ExperimentResults& e, const Sweep& sweep, const ResultRecord& row) {
   std::vector<std::string> parts;
   if (e.values(&ResultRecord::variant).size() > 1) parts.push_back(row.variant);
@@ -165,7 +166,7 @@ std::string sweep_headline(const ExperimentResults& e) {
   const auto drop = largest_drop(*sweep);
   if (!drop) return range_headline(e, *sweep);
   const Extremes x = extremes_of(*sweep, *drop->series);
-  // Metrics may have the name of a column; the metric then replaces the column.
+  // If a metric has the name `waves`, it replaces the column.
   const ColumnHandle waves = column_of(&ResultRecord::waves);
   const bool has_own = std::ranges::any_of(
       e.metrics, [&](const ColumnHandle& metric) { return metric.name == waves.name; });

@@ -70,7 +70,8 @@ std::vector<ListedInstruction> executed_code(std::string_view text) {
   return code;
 }
 
-// The instruction's line, or the line into which it was inlined, whichever is in the section.
+// The instruction's line if it is in the section, else the line into which it was inlined; empty if
+// that is not in the section either.
 std::optional<std::uint32_t> line_in_section(const SourcePart& section,
                                              const ListedInstruction& listed) {
   if (section.lines.empty()) return std::nullopt;
@@ -95,7 +96,7 @@ Instruction kind_of(const ListedInstruction& listed) {
   return kind;
 }
 
-// Instruction counts by class, without classes that contain any instruction, such as "predicated".
+// Instruction counts by class, without classes that no mnemonic defines, such as "predicated".
 std::string classes_text(const InstructionCounts& counts) {
   std::vector<std::string> parts;
   for (const ClassCount& c : count_classes(counts)) {

@@ -16,8 +16,9 @@ namespace gpuexp {
 struct CodeLine {
   std::uint32_t number = 0;
   std::string_view text;
-  int instructions = 0;  ///< static instructions of the line and of code inlined there
-  std::string classes;   ///< characteristic instructions among these: "2 LDG.128, 1 BAR.SYNC"
+  /// number of static instructions; in the section, with code inlined at the line
+  int instructions = 0;
+  std::string classes;  ///< characteristic instructions among these: "2 LDG.128, 1 BAR.SYNC"
 };
 
 struct SourcePart {
@@ -27,9 +28,9 @@ struct SourcePart {
 
 struct VariantSource {
   SourcePart section;              ///< code after the variant's `why` comment; may be empty
-  std::vector<SourcePart> others;  ///< other lines of its kernels
+  std::vector<SourcePart> others;  ///< lines of its kernels outside of the section
   std::string architecture;        ///< architecture of the machine code, "9.0"; empty: none
-  int instructions = 0;            ///< static instructions of the kernels of one launch
+  int instructions = 0;            ///< number of static instructions of the kernels of one launch
 };
 
 class VariantSources {
@@ -37,8 +38,8 @@ class VariantSources {
   VariantSources(const SourceText* texts, std::size_t count, const KernelResources& resources)
       : texts_(texts), count_(count), files_(texts, count), resources_(resources) {}
 
-  /// The source of a variant. `problem` determines the kernels of the launch; if it is null, only
-  /// source lines are returned.
+  /// The source of a variant. `problem` determines the kernels of the launch. If it or `device` is
+  /// null, and for library variants, only the section is returned, without instructions.
   VariantSource of(const Family& family, const Variant& variant, const void* problem,
                    const DeviceSpec* device) const;
 

@@ -19,10 +19,11 @@ struct AskedWarp {
 
 struct PicturedAccess {
   AnnotatedInstruction instruction;
-  std::string buffer;  ///< name of the buffer; "shared" for shared memory
+  std::string buffer;  ///< name of the buffer; "shared" or "shared of another block"
   std::uint64_t buffer_begin = 0;
   sim::TracedAccess access;
-  std::size_t alike = 0;  ///< number of other instructions of the line with the same access
+  /// number of further accesses of the line with the same text and memory space
+  std::size_t alike = 0;
 };
 
 struct WarpPicture {
@@ -30,8 +31,9 @@ struct WarpPicture {
   Extent block;  ///< block index in the grid
   std::string kernel;
   SourceLine line;
-  std::uint64_t executions = 0;          ///< by this warp: maximum over the line's instructions
-  std::vector<PicturedAccess> accesses;  ///< the first access of each kind, in order
+  std::uint64_t executions = 0;  ///< by this warp: maximum over the line's instructions
+  /// the first access with each text and memory space, in order
+  std::vector<PicturedAccess> accesses;
 };
 
 using BufferOf = std::function<std::pair<std::string, std::uint64_t>(std::uint64_t address)>;
