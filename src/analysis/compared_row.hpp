@@ -59,7 +59,7 @@ struct ComparedRow {
 
 struct RowStatistics {
   std::optional<Statistics> statistics;
-  /// why the samples cannot be compared: too few, for example; "" if they can
+  /// Why the samples cannot be compared: too few, for example; "" if they can.
   std::string problem;
 };
 

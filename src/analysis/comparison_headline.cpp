@@ -12,7 +12,7 @@ namespace gpuexp {
 namespace {
 
 struct Contest {
-  /// timed rows of one group that are not above their limit, fastest first
+  /// Timed rows of one group that are not above their limit, fastest first.
   std::vector<RecordRef> rows;
   const ResultRecord* baseline = nullptr;
 };

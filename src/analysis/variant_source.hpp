@@ -16,7 +16,7 @@ namespace gpuexp {
 struct CodeLine {
   std::uint32_t number = 0;
   std::string_view text;
-  /// number of static instructions; in the section, with code inlined at the line
+  /// Number of static instructions; in the section, with code inlined at the line.
   int instructions = 0;
   std::string classes;  ///< characteristic instructions among these: "2 LDG.128, 1 BAR.SYNC"
 };

@@ -22,7 +22,7 @@ struct PicturedAccess {
   std::string buffer;  ///< name of the buffer; "shared" or "shared of another block"
   std::uint64_t buffer_begin = 0;
   sim::TracedAccess access;
-  /// number of further accesses of the line with the same text and memory space
+  /// Number of further accesses of the line with the same text and memory space.
   std::size_t alike = 0;
 };
 
@@ -32,7 +32,7 @@ struct WarpPicture {
   std::string kernel;
   SourceLine line;
   std::uint64_t executions = 0;  ///< by this warp: maximum over the line's instructions
-  /// the first access with each text and memory space, in order
+  /// The first access with each text and memory space, in order.
   std::vector<PicturedAccess> accesses;
 };
 

@@ -26,7 +26,7 @@ struct LessonSource {
 };
 
 /// The page with regenerated parts. Throws ConfigError, with the part's position in the page, if a
-/// part names something that the registry lacks.
+/// part names something unknown or has an invalid option.
 std::string render_lesson(const LessonPage& page, const LessonSource& source);
 
 }  // namespace gpuexp

@@ -177,7 +177,8 @@ std::string searched_prose(std::string_view paragraph) {
   return prose;
 }
 
-// Position of `text` in the prose at or after `from`, if it is not part of a longer word or number.
+// The first position of `text` in the prose, at or after `from`, at which it is not part of a
+// longer word or number.
 std::size_t find_value(std::string_view prose, std::string_view text, std::size_t from) {
   const auto begins_inside = [&](std::size_t at) {
     return at > 0 &&
@@ -337,7 +338,7 @@ class Parser {
   bool is_in_values_ = false;  ///< implies is_open_
   std::vector<ListedValue> values_;
   std::string open_place_;
-  std::string marker_;  ///< the last one that started a part
+  std::string marker_;  ///< the last marker that started a part
 };
 
 }  // namespace

@@ -38,19 +38,19 @@ enum class LessonPartKind {
   table,     ///< a recorded file, unchanged
   declared,  ///< a list that the program declares, such as its columns
   figures,   ///< the published figures of recorded results
-  value,     ///< one number in a list `values`
+  value,     ///< one value in a list `values`
 };
 std::string_view name_of(LessonPartKind kind);
 
 struct LessonPart {
   LessonPartKind kind;
   std::string place;    ///< "docs/lessons/matmul.md:12", for errors
-  std::string subject;  ///< family, file or row, depending on the kind; "" for none
+  std::string subject;  ///< family, file, table or row, depending on the kind; "" for none
   std::vector<std::pair<std::string, std::string>> options;
 
   /// The value of the option; "" if not given.
   std::string option(std::string_view key) const;
-  /// The source file that the part names; "" for the page's results.
+  /// The recorded file that the part names; "" for the page's results.
   std::string file() const;
   /// The value of the option, split at `separator`; empty if not given.
   std::vector<std::string> option_list(std::string_view key, char separator) const;
@@ -63,7 +63,7 @@ struct LessonPiece {
 
 struct LessonPage {
   std::vector<LessonPiece> pieces;
-  std::string results;  ///< path of the results on the page; "" if there is none
+  std::string results;  ///< path of the results as named on the page; "" if there is none
 };
 
 /// A text of the page, for messages: shortened to one line, without control characters.

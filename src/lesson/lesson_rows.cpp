@@ -62,7 +62,8 @@ struct Problem {
   double longest_us = 0;
 };
 
-// True if problem `a` has more timed variants than `b`, or as many and a clearly longer time.
+// True if problem `a` has more timed variants than `b`, or the same number and a time that is more
+// than half a percent longer.
 bool is_better(const Problem& a, const Problem& b) {
   constexpr double kClearlyLonger = 1.005;
   if (a.timed.size() != b.timed.size()) return a.timed.size() > b.timed.size();

@@ -14,8 +14,9 @@ namespace gpuexp {
 
 struct ShownVariant {
   const Variant* variant = nullptr;
-  const ResultRecord* row = nullptr;        ///< null if not recorded
-  const ResultRecord* reference = nullptr;  ///< timed row of compare_to, same problem
+  const ResultRecord* row = nullptr;  ///< null if not recorded
+  /// Timed row of compare_to at the same problem; null if there is none.
+  const ResultRecord* reference = nullptr;
 };
 
 struct ShownRows {
@@ -25,11 +26,12 @@ struct ShownRows {
 };
 
 /// The rows of a family that a part's options select, from all experiments. `problem` fixes
-/// parameters, `mode` defaults to cold if recorded, and `variants` are globs.
+/// parameters, `mode` defaults to cold (if not recorded: to the first row's mode), and `variants`
+/// are globs.
 class FamilyRows {
  public:
-  /// Throws ConfigError, with the part's position, for unknown families, variants, parameters and
-  /// values. The experiments must outlive this object.
+  /// Throws ConfigError, with the part's position, for unknown families, variants, parameters,
+  /// values and modes. The experiments must outlive this object.
   FamilyRows(const LessonPart& part, const Registry& registry,
              const std::vector<ExperimentResults>& experiments);
 
@@ -38,14 +40,14 @@ class FamilyRows {
 
   const std::vector<RecordRef>& all() const { return all_; }
 
-  /// Rows at one problem: among the problems with the most timed variants, the one with the longest
-  /// time. If several experiments have rows at this problem, the experiment with the most variants
-  /// is used.
+  /// Rows at one problem: among the problems with the most timed variants, the problem with the
+  /// longest time. If several experiments have a row of a variant, the row is from the experiment
+  /// with the most variants at this problem.
   ShownRows at_one_problem() const;
   std::vector<ShownVariant> variants_in(const ShownRows& shown) const;
 
-  /// Rows at all values of the parameter `axis`, in order. Other independent parameters have their
-  /// values in at_one_problem().
+  /// Rows at all values of the parameter `axis`, in increasing order if they are numbers. Other
+  /// independent parameters have their values in at_one_problem().
   ShownRows along(const std::string& axis) const;
 
   /// The timed row of the compare_to of the row's variant, preferably from the same experiment;

@@ -169,7 +169,8 @@ class SweepTable {
     if (!is_shown(value)) values_.push_back(value);
   }
 
-  // Keeps the values that `values` names, and the values on both sides of a change of `around`.
+  // Keeps only the values that the option `values` names, if given. Of these, keeps only the values
+  // on both sides of each change of the metric `around`, if given.
   void keep_values() {
     std::vector<RecordRef>& rows = shown_.results.rows;
     for (const std::string& text : part_.option_list("values", ',')) {
@@ -228,7 +229,7 @@ class SweepTable {
     return axis_.unit.empty() ? label : fmt::format("{} ({})", label, axis_.unit);
   }
 
-  // For each variant, its row at each value.
+  // For each variant, its row at each value; null if not recorded.
   OptionalRows all_rows() const {
     OptionalRows rows;
     for (const Variant* variant : rows_.variants()) {
@@ -240,8 +241,8 @@ class SweepTable {
     return rows;
   }
 
-  // The texts of all_rows(), with the same decimals for a variant's numbers. A missing number is
-  // replaced by its reason.
+  // The cells of all_rows(). A row that did not pass shows its status. A missing row shows "–", or
+  // "not recorded" if its variant has no row.
   std::vector<std::string> all_texts(const Quantity& quantity) const {
     const OptionalRows rows = all_rows();
     std::vector<std::string> texts = quantity.texts(rows);

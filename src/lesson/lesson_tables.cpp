@@ -63,7 +63,7 @@ class VariantColumns : public ViewColumns {
     add_any(column.name, true, [&](const ResultRecord& row) { return metric_text(row, column); });
   }
 
-  /// Adds columns for the reference and the ratio to it, unless all rows lack a reference.
+  /// Adds columns for the reference and the ratio to it, unless no row has a ratio.
   template <class Ratio>
   void add_ratio(const std::string& heading, Ratio ratio) {
     const Cell text = [&](const ResultRecord& row) { return ratio(row, rows_.reference_of(row)); };
@@ -73,7 +73,8 @@ class VariantColumns : public ViewColumns {
     add_any(heading, true, text);
   }
 
-  /// One row per variant, in the order of the registry. Rows without a time show the reason.
+  /// One row per variant, in the order of the registry. Rows that did not pass show status and
+  /// reason.
   ExperimentView take_measured() {
     add_notes();
     return take_all();

@@ -35,8 +35,8 @@ std::string declared_table(const LessonPart& part);
 std::string counters_table(const FamilyRows& rows);
 
 /// A table of variants by the values of one parameter. Options: `axis`, the parameter; `values`,
-/// the values to show; `around`, a metric: shows only the values on both sides of each change of
-/// it; `show`, the quantity: time, rate, speedup, predicted, error, a metric or a counter, or
+/// the values to show; `around`, a metric, to show only the values on both sides of each of its
+/// changes; `show`, the quantity: time, rate, speed-up, predicted, error, a metric or a counter, or
 /// several of these for one variant.
 std::string sweep_table(const LessonPart& part, const FamilyRows& rows);
 

@@ -14,8 +14,8 @@ namespace gpuexp {
 enum class Presence {
   some,    ///< rows in which the value is known
   all,     ///< every row
-  passed,  ///< only passed rows
-  merged,  ///< merged results only: rows in which the value is known
+  passed,  ///< only rows with status passed or sampled
+  merged,  ///< rows of merged results in which the value is known
 };
 
 struct FixedColumn : ColumnInfo {

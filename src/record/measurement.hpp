@@ -29,14 +29,14 @@ struct RmsError {
 };
 
 struct Verification {
-  std::int64_t elements = 0;  ///< elements of all outputs
-  std::int64_t checked = 0;   ///< elements compared with a reference
+  std::int64_t elements = 0;  ///< number of elements of all outputs
+  std::int64_t checked = 0;   ///< number of elements compared with a reference
   std::int64_t wrong = 0;
   /// The wrong elements with the lowest indices, at most kMaxMismatches of each output. If launches
   /// wrote several copies, from the first copy with a wrong element.
   std::vector<Mismatch> first_wrong;
-  std::string overrun;            ///< a buffer whose guards were overwritten; empty if none
-  std::string changed_input;      ///< an input that was modified; empty if none
+  std::string overrun;            ///< name of a buffer whose guards were overwritten; empty if none
+  std::string changed_input;      ///< name of an input that was modified; empty if none
   double worst_over_allowed = 0;  ///< maximum |got - expected| / allowed; at most 1 if all pass
   /// RMS error of the output with the largest over_allowed().
   RmsError rms;
@@ -63,7 +63,7 @@ struct SampleTraits {
   int launches = 1;                ///< number of launches timed together; a sample is their mean
   std::int64_t flushed_bytes = 0;  ///< bytes read before each sample to flush the caches
   std::int64_t rotated_bytes = 0;  ///< bytes of all copies of the buffers in rotation
-  bool gated = false;              ///< the GPU waited until events and launches were enqueued
+  bool gated = false;  ///< true if the GPU waited until events and launches were enqueued
   /// GPU time per sample, in µs, outside the timed launches: a flush, a priming launch.
   double preparation_us = 0;
   /// Steps of one launch in order; only if the launch uses several streams.
@@ -74,11 +74,11 @@ struct SampleTraits {
 };
 
 struct ClockReading {
-  double mhz = 0;   ///< mean clock
+  double mhz = 0;   ///< mean SM clock
   double load = 0;  ///< share of the interval in which the GPU was busy
 };
 
-/// Time of one launch, or mean time of the launches in one replay.
+/// Time of one launch, or mean time of SampleTraits::launches launches.
 struct Sample {
   double time_us = 0;
   /// Mean SM clock during the sample if the sample is long enough, else during its rounds.

@@ -75,7 +75,7 @@ Field to_field(const std::optional<T>& value) {
 
 // ---- fields to members
 
-// Stores NaN and infinity as missing values.
+// NaN and infinity become missing values.
 bool from_field(Field field, std::optional<double>& out) {
   out = number_in(field);
   return !std::holds_alternative<std::string>(field);

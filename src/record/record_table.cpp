@@ -17,7 +17,8 @@ struct Group {
   NamedValues ResultRecord::*member;
 };
 
-// Groups of columns with a prefix. Columns without one are in ResultRecord::others.
+// Groups of columns with a prefix. Unknown columns without such a prefix are in
+// ResultRecord::others.
 const std::array<Group, 3>& groups() {
   static const std::array<Group, 3> kGroups{{{kParameterPrefix, &ResultRecord::parameters},
                                              {kMetricPrefix, &ResultRecord::metrics},

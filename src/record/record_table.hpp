@@ -35,8 +35,8 @@ struct ColumnHandle {
 
 ColumnHandle column_of(const RecordMember& member);
 ColumnHandle metric_column(std::string name);
-/// The column that files call `name`: a fixed column ("time_median_us"), a column of a group
-/// ("param.n"), or, for any other name, an entry of ResultRecord::others.
+/// The column with this name in files: a fixed column ("time_median_us") or a column of a group
+/// ("param.n"). Any other name is an entry of ResultRecord::others.
 ColumnHandle column_named(const std::string& name);
 
 /// A column of a file. If another version of gpuexp wrote the file, unit and doc are from that

@@ -1,4 +1,4 @@
-// One typed row of results. fixed_columns() documents each member.
+// One typed row of results. fixed_columns() documents each member except the named values.
 #pragma once
 
 #include <cstdint>

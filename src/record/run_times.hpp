@@ -69,7 +69,8 @@ struct GroupTimes {
   std::string experiment;
   std::string parameters;  ///< "m=64,n=64,k=64"
   std::string mode;
-  double began_s = 0;  ///< seconds from the start or resumption of the run
+  /// Seconds from the start or resumption of the run to the start of the group.
+  double began_s = 0;
   RunTimes times;
 
   bool operator==(const GroupTimes&) const = default;

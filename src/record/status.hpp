@@ -7,9 +7,9 @@
 namespace gpuexp {
 
 enum class Status {
-  passed,     ///< verified before and after timing
+  passed,     ///< all elements were compared and pass
   sampled,    ///< all compared elements pass, but not all elements were compared
-  incorrect,  ///< ran; an element or a guard was wrong
+  incorrect,  ///< ran, but did not pass verification
   failed,     ///< the device refused the launch or reported a fault
   skipped,    ///< cannot run here; the reason says why
   timeout,    ///< did not finish in time

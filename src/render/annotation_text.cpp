@@ -61,7 +61,7 @@ std::string per_request(double count, double ideal, double requests) {
   return fmt::format("{:.1f} ({:.1f})", count / requests, ideal / requests);
 }
 
-// True if sectors or wavefronts are at least twice the ideal number.
+// True if the number of sectors or shared memory wavefronts is at least twice the ideal number.
 bool is_wasteful(const ExecutedCounts& c) {
   return (c.requests() > 0 && c.sectors() >= 2 * c.ideal_sectors()) ||
          (c.shared_requests > 0 && c.shared_wavefronts >= 2 * c.ideal_shared_wavefronts);
@@ -134,7 +134,7 @@ class AnnotatedTable {
   void add_file(std::size_t begin, std::size_t end) {
     const std::string& file = kernel_.lines[begin].at.file;
     rows_.push_back({{}, file_heading(file), Style::bold});
-    std::uint32_t shown = 0;  // the last line
+    std::uint32_t shown = 0;  // the last line that is shown
     for (std::size_t i = begin; i < end; ++i) {
       const AnnotatedLine& line = kernel_.lines[i];
       const std::uint32_t first = line.at.line > 1 ? line.at.line - 1 : line.at.line;
@@ -240,7 +240,7 @@ class AnnotatedTable {
   std::vector<Row> rows_;
 };
 
-// "long_scoreboard 62 %, wait 20 %, selected 10 %": the most frequent states.
+// "long_scoreboard 62 %, wait 20 %, selected 10 %": at most four states, the most frequent first.
 std::string states_text(const WarpClocks& clocks) {
   constexpr std::size_t kMaxShown = 4;
   constexpr double kMinPercent = 1;
@@ -284,7 +284,8 @@ std::string legend(const ExecutedCounts& counts) {
   return text;
 }
 
-// Describes the hardware counts and how many instructions differ from the simulation.
+// Describes the hardware counts and, if all blocks were simulated, how many instructions have other
+// counts in the simulation.
 std::string counting_text(const AnnotatedLaunch& launch) {
   if (!launch.why_not_counted.empty())
     return fmt::format("Not counted on the GPU: {}", launch.why_not_counted);

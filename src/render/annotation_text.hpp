@@ -11,8 +11,8 @@ namespace gpuexp {
 /// Variant, device and meaning of the columns, wrapped, with an empty line at the end.
 std::string annotation_head(const AnnotatedLaunch& launch, const TerminalOptions& options);
 
-/// The executed lines of each kernel and file, with one line of context and with counts on the
-/// left.
+/// The executed lines of each kernel and file, with one line of context on each side, and with
+/// counts on the left.
 std::string annotation_text(const AnnotatedLaunch& launch, const SourceFiles& sources,
                             const TerminalOptions& options);
 

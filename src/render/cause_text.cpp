@@ -157,7 +157,7 @@ std::string littles_sentence(const Explanation& e) {
 
 // "7.3 warps per SM for 40 % of the cycles (theoretical occupancy 50 %)"
 std::string occupancy_fragment(const ResultRecord& row) {
-  constexpr double kEvenPct = 90;  // cycles of the mean SM, as a share of the busiest SM's
+  constexpr double kEvenPct = 90;  // cycles of the mean SM, as a share of the busiest SM's cycles
   std::string text = fmt::format("{} has {} per SM", row.variant,
                                  warps_fragment(count_of(row, "active_warps_per_sm").value_or(0)));
   if (const auto balance = count_of(row, "sm_balance_pct"); balance && *balance < kEvenPct)

@@ -6,12 +6,12 @@
 
 namespace gpuexp {
 
-/// Each list has one element per row, null if the row has no value, and is left out if all elements
-/// are null:
+/// Chart data of an experiment. Lists of numbers other than "above_limit" have one element per row,
+/// null if the row has no value, and are left out if all elements are null:
 ///   { "figure": {"kind", "axis", "label"}    the family's declared figure,
 ///     "baseline", "libraries": [variant, …],
-///     "time_low", "time_high", "speedup_low", "speedup_high": [95 % interval over the value, …],
-///     "prediction_error": […]                logarithm of predicted over measured time,
+///     "time_low", "time_high", "speedup_low", "speedup_high": [end of the 95 % interval / value, …],
+///     "prediction_error": […]                log(predicted time / measured time),
 ///     "above_limit": [row, …]                faster than the datasheet allows: no rates,
 ///     "intensity", "tflops": […]             for the roofline,
 ///     "intensity_from": ["counted", …], "pipes": ["fp32", …] }

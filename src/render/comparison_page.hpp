@@ -12,7 +12,7 @@ struct ComparisonPageOptions {
   bool all = false;  ///< also show rows that are the same or untested
 };
 
-/// `head` has paragraphs on the runs and the minimum effect. Each experiment lists broken and
+/// `head` contains paragraphs on the runs and the minimum effect. Each experiment lists broken and
 /// missing rows first, then slower rows by decreasing ratio.
 Page page_of(const RunComparison& comparison, std::vector<std::string> head,
              const ComparisonPageOptions& options);

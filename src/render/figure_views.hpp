@@ -1,5 +1,5 @@
-// Published figures as tables: published number, number expected on this device, measured number,
-// verdict.
+// Published figures as tables: published number, number expected on this device, model's result,
+// measured number, verdict.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ namespace gpuexp {
 std::vector<ExperimentView> figure_views(const std::vector<PublishedFigure>& figures,
                                          const std::vector<ResultRecord>& rows);
 
-/// One view per figure, without measured numbers.
+/// One view per figure, without measured numbers and verdicts.
 std::vector<ExperimentView> predicted_figure_views(const std::vector<PublishedFigure>& figures);
 
-/// "published figures: 12 numbers reproduced, 1 not reproduced"; "" if there are no figures.
+/// "published numbers: 12 reproduced, 1 not reproduced"; "" if there are no figures.
 std::string figures_summary(const std::vector<PublishedFigure>& figures,
                             const std::vector<ResultRecord>& rows);
 

@@ -13,7 +13,8 @@ inline constexpr int kHealthSchemaVersion = 1;
 ///     "verdict": "healthy", "off" or "unjudged", "counts": {"pass", "note", "unknown", "off"},
 ///     "state": [ {"topic", "verdict", "found", "expected", "cost", "cure"}, … ],
 ///     "figures": [ {"ceiling", "unit", "value", "low", "high", "from", "band": {…}, …}, … ],
-///     "readings": {"before": {…}, "after": {…}} }
+///     "readings": {"before": {…}, "after": {…}},
+///     "links": [ {"to_device", "to_uuid", "way", "state": […], "figures": […]}, … ] }
 std::string to_json(const HealthReport& report);
 
 }  // namespace gpuexp

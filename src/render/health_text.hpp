@@ -36,8 +36,8 @@ std::vector<Finding> all_findings(const HealthReport& report);
 /// the placeholder remains, because nvidia-smi needs the UUID of the whole GPU.
 std::string cure_of(const HealthReport& report, const Finding& finding);
 
-/// Tables of state and figures, failed checks with cost and cure, and the verdict in the last line.
-/// UTF-8; paragraphs are wrapped at `width` columns, or not wrapped if `width` is 0.
+/// Tables of state and figures, notes and failed checks with cost and cure, and the verdict in the
+/// last line. UTF-8; paragraphs are wrapped at `width` columns, or not wrapped if `width` is 0.
 std::string health_text(const HealthReport& report, std::size_t width);
 
 }  // namespace gpuexp

@@ -10,8 +10,8 @@
 
 namespace gpuexp {
 
-/// One view per experiment. If units are in headings (for sortable tables), predicted times follow
-/// measured times.
+/// One view per experiment. If units are in headings (for sortable tables), predicted times and
+/// their errors follow the measured values.
 std::vector<ExperimentView> views_of(const RecordTable& table, const DeviceRates& rates = {},
                                      TimeUnits units = TimeUnits::cells);
 

@@ -38,7 +38,8 @@ struct ExperimentView {
   double full_bar = 0;        ///< value of a full bar; 0 if there is no bar
   std::vector<std::string> footnotes;
   std::string headline;  ///< one-line result; "" if there is none
-  /// For each variant, one paragraph on the difference from its compare_to; empty without counters.
+  /// For each counted variant, one paragraph on the difference from its compare_to; for a published
+  /// figure, the reasons for its verdicts.
   std::vector<std::string> explanations;
 };
 

@@ -20,7 +20,7 @@ std::string footnote(char letter, const std::string& id) {
   return fmt::format("{}  {}: {} ({})", letter, flag->id, flag->meaning, flag->remedy);
 }
 
-// Four significant digits of the shortest time.
+// Number of decimals that shows four significant digits of the shortest time, at most three.
 int time_decimals(const std::vector<double>& times_us, const TimeUnit& unit) {
   constexpr int kDigits = 4;
   if (times_us.empty()) return 0;

@@ -29,11 +29,11 @@ class ViewColumns {
   /// The median time and, if any row has an interval, half the interval's width in percent.
   void add_times(TimeUnits units = TimeUnits::cells);
   void add_predicted_times(TimeUnits units);
-  /// The rate in the unit of the limiting resource: bytes for DRAM, operations for a pipe.
+  /// The rates in the units of the limiting resources: bytes for DRAM, operations for pipes.
   void add_rates();
   /// Flags as letters that footnotes explain. Adds no column if no row has a flag.
   void add_flags();
-  /// The error relative to the fp64 reference, if rows differ by orders of magnitude.
+  /// The error relative to the fp64 reference, if rows differ by more than a factor of 10.
   void add_error();
   /// Status and reason of rows that did not pass.
   void add_notes();

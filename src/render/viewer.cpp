@@ -11,7 +11,8 @@ namespace gpuexp {
 
 namespace {
 
-// Base64 by RFC 4648, as content security policies encode hashes.
+// Converts hexadecimal digits to base64 (RFC 4648), the encoding of hashes in content security
+// policies.
 std::string base64_of_hex(const std::string& hexadecimal) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

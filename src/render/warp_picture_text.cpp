@@ -112,7 +112,7 @@ std::string bank_row(const std::string& label, std::size_t width,
   return row + "\n";
 }
 
-/// Rows of the lanes that are served together.
+/// Table rows for lanes whose accesses are processed together.
 class SharedTurn {
  public:
   SharedTurn(const PicturedAccess& p, LaneMask lanes, std::size_t width) {

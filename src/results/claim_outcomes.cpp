@@ -93,7 +93,8 @@ std::optional<double> model_number_of(const ResultRecord& row, const std::string
 
 enum class NumberOf { rows, model };
 
-// The sum of the columns over the claimed rows, in the columns' unit.
+// The sum of the columns over the claimed rows, each added ClaimedRow::times times, in the columns'
+// unit.
 ClaimValue sum_of(const std::vector<ClaimedRow>& claimed, const std::vector<std::string>& columns,
                   const std::vector<ResultRecord>& rows, NumberOf of) {
   ClaimValue sum{0.0, ValueOrigin::none, ""};

@@ -13,7 +13,7 @@ namespace gpuexp {
 enum class ClaimVerdict {
   reproduced,      ///< within the band around the expected value
   not_reproduced,  ///< outside the band
-  not_measured,    ///< a row is missing, was skipped, or has no number
+  not_measured,    ///< a row is missing, did not pass, or has no number
 };
 inline constexpr ClaimVerdict kClaimVerdicts[] = {
     ClaimVerdict::reproduced, ClaimVerdict::not_reproduced, ClaimVerdict::not_measured};
@@ -31,8 +31,8 @@ enum class ValueOrigin {
 std::string_view name_of(ValueOrigin origin);
 
 struct ClaimOutcome {
-  /// The published number. If the model has a number for this device and for the published device,
-  /// scaled by their ratio.
+  /// The published number. If the model has a number for this device and one for the published
+  /// device, the published number is multiplied by their ratio.
   double expected = 0;
   bool is_transposed = false;
   std::optional<double> value;  ///< in the claim's unit

@@ -21,8 +21,8 @@ inline constexpr int kReportSchemaVersion = 3;
 /// Member of a row with the row's raw samples; no column may have this name.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
-/// Members of a provenance that are absent if the run has no ceilings, is not merged, has no
-/// problem that spans GPUs, or reads no input from a file.
+/// Members of a provenance that are absent if the run, in this order, has no ceilings, is not
+/// merged, has no problem that spans GPUs, or reads no input from a file.
 inline constexpr const char* kCeilingsMember = "ceilings";
 inline constexpr const char* kPartsMember = "parts";
 inline constexpr const char* kRanksMember = "ranks";
@@ -31,7 +31,7 @@ inline constexpr const char* kInputsMember = "inputs";
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
 
-/// Members of a report whose run read hardware counters.
+/// Members of a report for whose run hardware counters were requested.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
 inline constexpr std::string_view kKernelsMember = "kernels";
 

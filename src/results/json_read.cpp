@@ -184,7 +184,7 @@ class Reader {
     if (!has_samples) report_.samples_us.clear();
   }
 
-  // Kernels have no samples, so that member is unknown here and skipped.
+  // Kernels have no samples, so a member samples_us is unknown here and skipped.
   void read_kernels(const Place& place) {
     Table& table = report_.kernels;
     read_rows(place, table.columns, [&](const Place& row) {

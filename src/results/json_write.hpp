@@ -5,13 +5,14 @@
 //     "rows": [ { <one member per column>, "samples_us": […] }, … ],
 //     "kernel_columns": […], "kernels": [ { <one member per kernel column> }, … ] }
 //
-// "kernel_columns" and "kernels" are present if hardware counters were requested. Missing numbers
-// are null. samples_us is absent if raw samples were left out, and empty if no sample was taken.
+// "kernel_columns" and "kernels" are present if hardware counters were requested; json_fields.hpp
+// names further optional members. Missing numbers are null. samples_us is absent if raw samples
+// were left out, and empty if no sample was taken.
 //
-// schema_version increases if an older reader would misread the file: if a member is removed, or
-// its meaning, unit or type changes. Members, columns and texts of an enumeration may be added
-// without an increase. Readers keep unknown columns, skip unknown members, and reject an unknown
-// text of an enumeration. report_schema() is the machine-readable description.
+// schema_version increases if an older reader would misread the file: if a member or column is
+// removed, or its meaning, unit or type changes. Members, columns and texts of an enumeration may
+// be added without an increase. Readers keep unknown columns, skip unknown members, and reject an
+// unknown text of an enumeration. report_schema() is the machine-readable description.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ struct DeviceProvenance {
   std::optional<std::int64_t> pcie_generation;  ///< link to the host, at the start of the run
   std::optional<std::int64_t> pcie_width;       ///< number of PCIe lanes
   std::optional<std::int64_t> numa_node;  ///< the host's NUMA node that the GPU is attached to
-  /// NUMA nodes on which this process may run: "0" or "0,1".
+  /// NUMA nodes whose processors the run could use: "0" or "0,1".
   std::optional<std::string> process_numa_nodes;
 
   bool is_simulated() const { return executed_on == kSimulated; }
@@ -70,7 +70,7 @@ struct CeilingProvenance {
   std::string id;                   ///< CeilingTerm::id
   std::optional<std::string> unit;  ///< unit of the four numbers
   std::optional<double> value;      ///< the value that limits and predictions use
-  std::optional<double> low;        ///< 95 % interval; empty if scaled from another GPU
+  std::optional<double> low;  ///< lower end of the 95 % interval; empty if scaled from another GPU
   std::optional<double> high;
   std::optional<std::string> from;  ///< key of the row that measured it
   std::optional<double> datasheet;
@@ -144,12 +144,12 @@ struct Report {
   /// samples out.
   std::vector<std::vector<double>> samples_us;
   /// Hardware counters of each kernel: key of the row, index of the kernel in the launch, name,
-  /// counters. Has no columns if no counters were read.
+  /// counters. Has no columns if no counters were requested.
   Table kernels;
-  /// Published figures with which the config compares rows, with the model's result for each claim.
+  /// Published figures for comparison with the rows; each claim includes the model's value.
   std::vector<PublishedFigure> figures = {};
-  /// Time of the run, and of each group in the order in which groups ran; zero and empty if not
-  /// recorded. The run's time also includes time outside of groups.
+  /// Times of the run and of each group; zero and empty if not recorded. The run's times also
+  /// include time outside of groups.
   RunTimes times = {};
   std::vector<GroupTimes> group_times = {};
   bool complete = false;  ///< true if every planned row is present

@@ -25,7 +25,8 @@ struct ExperimentResults {
   std::vector<RecordRef> rows;
   std::vector<ResultAxis> axes;          ///< in the order of the table's columns
   std::vector<ColumnHandle> parameters;  ///< parameters that any row has
-  std::vector<ColumnHandle> metrics;     ///< metrics that differ between passed rows
+  /// Metrics that differ between passed rows, or that only some of them have.
+  std::vector<ColumnHandle> metrics;
 
   /// The column's distinct values without missing ones, in order of first appearance.
   std::vector<std::string> values(const ColumnHandle& column) const;
@@ -40,13 +41,14 @@ struct ExperimentResults {
 ExperimentResults experiment_of(std::string name, const std::vector<RecordColumn>& columns,
                                 std::vector<RecordRef> rows);
 
-/// Experiments in order of first appearance. They refer to the rows and columns.
+/// Experiments in order of first appearance. They refer to rows and columns of the table, which
+/// must outlive them.
 std::vector<ExperimentResults> experiments_of(const RecordTable& table);
 std::vector<ExperimentResults> experiments_of(const std::vector<RecordColumn>& columns,
                                               const std::vector<RecordRef>& rows);
 
-/// "m = n = k = 4096, cold": parameters and mode that distinguish the row's group within the
-/// experiment; "" if the experiment has one group.
+/// "m = n = k = 4096, cold": parameters, mode and (in merged results) GPU that distinguish the
+/// row's group within the experiment; "" if the experiment has one group.
 std::string place_of(const ExperimentResults& experiment, const ResultRecord& row);
 
 /// Identifier of the row's group: rows with equal parameters, equal mode and, in merged results,

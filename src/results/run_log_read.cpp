@@ -82,7 +82,7 @@ class RunLogReader {
                                    kRunLogVersion));
   }
 
-  // Throws if columns are missing that a resumed run needs.
+  // Throws if the report lacks a column that a resumed run needs, or has rows.
   void read_report(JsonValues& values, const std::string& line) {
     log_.report = parse_report(values.text(), line + ": report");
     for (const RecordMember& member :
@@ -170,7 +170,8 @@ class RunLogReader {
 
   /// Members of a line. The line's kind determines which are set.
   struct Event {
-    std::string kind;  ///< the first member's name; unknown if a later version wrote the line
+    /// The first member's name. It may be unknown if a later version wrote the line.
+    std::string kind;
     std::vector<std::size_t> cells;
     std::optional<ResultRecord> record;
     std::vector<std::vector<Field>> kernels;

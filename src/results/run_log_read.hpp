@@ -12,9 +12,9 @@
 namespace gpuexp {
 
 struct RunLog {
-  /// A row for each cell whose group started, in the order of cells. A cell without a row line has
-  /// status not_run and a reason with its number of samples. Complete if the log has the event
-  /// "complete".
+  /// A row for each cell whose group started, in the order of cells. A cell without a row line,
+  /// unless it is skipped, has status not_run and a reason with its number of samples. Complete if
+  /// the last event is "complete".
   Report report;
   std::size_t cells = 0;                          ///< number of planned cells
   std::vector<std::size_t> cell_of_row;           ///< cell of each row of the report
