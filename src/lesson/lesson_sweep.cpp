@@ -169,8 +169,8 @@ class SweepTable {
     if (!is_shown(value)) values_.push_back(value);
   }
 
-  // Keeps only the values that the option `values` names, if given. Of these, keeps only the values
-  // on both sides of each change of the metric `around`, if given.
+  // If the option `values` is given, keeps only the values that it names. If `around` is given,
+  // then keeps only the values on both sides of each change of this metric.
   void keep_values() {
     std::vector<RecordRef>& rows = shown_.results.rows;
     for (const std::string& text : part_.option_list("values", ',')) {

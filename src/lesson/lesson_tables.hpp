@@ -36,8 +36,8 @@ std::string counters_table(const FamilyRows& rows);
 
 /// A table of variants by the values of one parameter. Options: `axis`, the parameter; `values`,
 /// the values to show; `around`, a metric, to show only the values on both sides of each of its
-/// changes; `show`, the quantity: time, rate, speed-up, predicted, error, a metric or a counter, or
-/// several of these for one variant.
+/// changes; `show`, the quantity: `time`, `rate`, `speed-up`, `predicted`, `error`, a metric or a
+/// counter, or several of these for one variant.
 std::string sweep_table(const LessonPart& part, const FamilyRows& rows);
 
 /// The text of a `value` part. The part's subject is a glob for names of rows; it must match one

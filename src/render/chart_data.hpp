@@ -10,7 +10,7 @@ namespace gpuexp {
 /// null if the row has no value, and are left out if all elements are null:
 ///   { "figure": {"kind", "axis", "label"}    the family's declared figure,
 ///     "baseline", "libraries": [variant, …],
-///     "time_low", "time_high", "speedup_low", "speedup_high": [end of the 95 % interval / value, …],
+///     "time_low", "time_high", "speedup_low", "speedup_high": [end of 95 % interval / value, …],
 ///     "prediction_error": […]                log(predicted time / measured time),
 ///     "above_limit": [row, …]                faster than the datasheet allows: no rates,
 ///     "intensity", "tflops": […]             for the roofline,
