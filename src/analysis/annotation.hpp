@@ -102,8 +102,8 @@ struct AnnotatedKernel {
   std::string name;
   std::vector<Shape> shapes;  ///< launch shape of each execution
   std::vector<AnnotatedInstruction> instructions;
-  std::vector<AnnotatedLine>
-      lines;  ///< executed lines by file and line; the kernel's own file is first
+  /// Executed lines, sorted by file and line, but with the kernel's own file first.
+  std::vector<AnnotatedLine> lines;
   ExecutedCounts counts;
 };
 

@@ -6,8 +6,8 @@ namespace gpuexp {
 
 namespace {
 
-// Tolerance of a misfit. Boards of one model differ by less than 10 %, as do the bytes that L2
-// keeps in warm launches of much larger data (docs/explaining.md).
+// Tolerance of a misfit. The rates of boards of one model differ by less than 10 %, and L2 keeps
+// less than 10 % of the bytes between warm launches on much larger data (docs/explaining.md).
 constexpr double kMisfit = 1.10;
 
 double rest_us_of(const ResultRecord& row, const LeastTimes& times) {

@@ -53,7 +53,7 @@ bool is_of_launches(const Explanation& e) {
 // scale, and the bound is at least 60 % of the slower variant's time: another resource then limits
 // the faster variant.
 bool explains_more(const Explanation& e) {
-  constexpr double kMinFactor = 1.05;  // below this measured factor, any change accounts for more
+  constexpr double kMinFactor = 1.05;  // small changes of any amount exceed a smaller factor
   constexpr double kMaxOver = 3.0;
   return e.is_over_accounted() && share_of_factor(*e.accounted, e.factor) <= kMaxOver &&
          factor_between(e.factor, 1) >= kMinFactor &&
@@ -240,7 +240,7 @@ void explain_by_prediction(Explanation& e, const DeviceRates& rates) {
 }
 
 // True if the resources need a smaller share of the slower variant's time than of the faster
-// variant's.
+// variant's time.
 bool leaves_room(const Explanation& e) {
   return std::max(e.factor, 1 / e.factor) >= (e.row_is_slower() ? 1 / *e.accounted : *e.accounted);
 }

@@ -32,8 +32,8 @@ Field setting(const Provenance& p, const std::string& name) {
   return {};
 }
 
-// Settings that differ, except the seed, which has its own line. A setting that only one run has
-// belongs to an experiment that only this run has, and is not compared.
+// Settings that differ, except the seed, which is compared separately. A setting that only one run
+// has belongs to an experiment that only this run has, and is not compared.
 std::vector<std::string> differing_settings(const Provenance& a, const Provenance& b) {
   std::vector<std::string> texts;
   for (const auto& [name, in_a] : a.settings) {

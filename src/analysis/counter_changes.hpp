@@ -5,8 +5,8 @@
 
 namespace gpuexp {
 
-/// Sorts the expected counter changes of an explanation whose cause is set, and adds the counters
-/// of the cause.
+/// Sorts the expected counter changes of an explanation whose cause is set into `changes`, `kept`,
+/// `others` and `not_seen`. Adds the counters of the cause to `changes`, and sets `l2_hits`.
 void add_changes(Explanation& explanation);
 
 }  // namespace gpuexp

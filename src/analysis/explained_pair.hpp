@@ -39,7 +39,7 @@ enum class Cause {
   amounts,   ///< amounts on the resources that bind the slower variant
   idle_sms,  ///< amounts, mainly because SMs are idle
   launches,  ///< amounts, mainly because of additional kernels
-  atomics,   ///< cycles of the atomic units of few L2 slices
+  atomics,   ///< cycles of the atomic units of a few L2 slices
   host,      ///< equal work, with host latency in the time
   latency,   ///< too few bytes in flight, or latency according to the prediction
 };
@@ -62,7 +62,7 @@ struct Bound {
 };
 
 /// An amount that takes longer than the measured time, even at its resource's rate with all SMs
-/// busy: it was counted in another state than the timed one.
+/// busy: the caches were in another state when it was counted than when the launch was timed.
 struct Misfit {
   LeastTime amount;
   bool is_of_row;  ///< true: amount of the row; false: of the reference
@@ -78,8 +78,8 @@ struct InFlight {
 
 /// Lower bound, in µs, from Little's law and the longest resource. DRAM's time and the latency
 /// overlap partly: the result is the root of the sum of their squares, which lies between the
-/// longer one and the sum. The time of another resource overlaps fully: the result is the longer
-/// one.
+/// longer time and the sum. The time of another resource overlaps fully: the result is the longer
+/// time.
 double waited_us(const Bound& bound, const InFlight& in_flight);
 
 enum class LatencyFrom {
@@ -104,8 +104,8 @@ struct AtomicsFactor {
   double slices;
 };
 
-/// A row, and the row of its variant's compare_to with the same problem and mode. The rows must
-/// outlive the pair.
+/// A row, and the row of its variant's compare_to at the same problem in the same mode. The rows
+/// must outlive the pair.
 class RowPair {
  public:
   RowPair(const ResultRecord& reference, const ResultRecord& row)
@@ -169,7 +169,7 @@ struct Explanation : RowPair {
   std::optional<double> accounted;  ///< ratio of the bounds, reference / row
   /// The ratio of the bounds with all SMs busy in both variants.
   std::optional<double> accounted_without_idle_sms;
-  /// The ratio of the bounds with one kernel in both variants.
+  /// The ratio of the bounds without the launches of all kernels after the first.
   std::optional<double> accounted_without_launches;
   Launched reference_launched;
   Launched launched;

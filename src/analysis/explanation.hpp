@@ -15,10 +15,10 @@
 // of the time, they are the cause in the slower variant, and another resource limits the faster
 // variant.
 //
-// An amount that takes longer than the measured time was counted in another state than the timed
-// state. If this amount is DRAM's, which depends on the contents of L2, only another resource near
-// its rate can explain the difference. If it is another amount, nothing is explained. Stall reasons
-// and utilization follow from the time, and are never a cause.
+// If an amount takes longer than the measured time, the caches were in another state when it was
+// counted than when the launch was timed. If it is DRAM's amount, which depends on the contents of
+// L2, only another resource near its rate can explain the difference. If it is another amount,
+// nothing is explained. Stall reasons and utilization follow from the time, and are never a cause.
 //
 // Other causes are the host, if equal kernels leave the GPU idle; atomics that L2 serialises; and
 // latency, if amounts need a smaller share of the slower variant's time than of the faster

@@ -28,8 +28,8 @@ struct Evidence {
     return fmt::format("the SM clock was at {:.0f} MHz, below its band", clock->second.value);
   }
 
-  /// The first cause whose sign is present and which can lower figures of this kind (DRAM, on chip,
-  /// launch floor); "" if there is none.
+  /// The first cause whose sign is present and which can worsen figures of this kind (DRAM, on
+  /// chip, launch floor); "" if there is none.
   std::string likely_cause(const CeilingTerm& term) const {
     const bool is_dram = term.id.starts_with("dram_");
     const bool is_floor = term.id.starts_with("floor_");

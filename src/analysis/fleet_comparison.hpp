@@ -25,7 +25,7 @@ struct FleetCell {
   double fleet_time_us = 0;
   std::size_t gpu_count = 0;  ///< number of GPUs with a time for the cell
   Ratio ratio{1, {1, 1}};
-  double effect = 0;  ///< minimum effect in force
+  double effect = 0;  ///< minimum effect in force, as a share of the time
   Verdict verdict = Verdict::same;
 };
 

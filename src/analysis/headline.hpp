@@ -20,7 +20,7 @@ std::string headline_of(const ExperimentResults& experiment);
 /// there is one).
 std::string comparison_headline(const ExperimentResults& experiment);
 
-/// The time at the largest problem, for a single variant.
+/// The time of the fastest variant at the largest problem; for experiments that compare nothing.
 std::string single_headline(const ExperimentResults& experiment);
 
 /// Consecutive points of a curve whose values differ by at most 5 %.

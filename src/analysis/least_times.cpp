@@ -268,7 +268,7 @@ std::optional<LeastTime> LeastTimes::longest() const {
   const auto& times = of_chain.empty() ? of_resources : of_chain;
   const auto longest = std::ranges::max_element(times, {}, &LeastTime::time_us);
   if (longest == times.end()) return std::nullopt;
-  // Tensor instructions read their operands through L1's data stage, so equal times mean that the
+  // Tensor instructions read their operands through L1's data stage, so similar times mean that the
   // tensor cores bind.
   constexpr double kSimilar = 1.05;
   const auto operations = std::ranges::find(times, Resource::operations, &LeastTime::resource);

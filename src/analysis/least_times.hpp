@@ -1,5 +1,5 @@
 // Lower bounds on the times of a row's resources: counted work divided by the device's rate. The
-// measured time is not used, so that the bounds can disagree with it.
+// bounds do not depend on the measured time, so they can disagree with it.
 #pragma once
 
 #include <optional>
@@ -50,7 +50,7 @@ struct LeastTimes {
   std::vector<LeastTime> of_chain;
 
   /// The resource with the longest time, in the chain if there is one; operations instead of L1's
-  /// data stage, if at most 5 % shorter. Empty if no time is known.
+  /// data stage, if its time is at most 5 % longer. Empty if no time is known.
   std::optional<LeastTime> longest() const;
   /// Lower bound on the launch without launch_us: the sum of the chain, but at least the time of
   /// each resource.

@@ -89,7 +89,7 @@ struct Step {
 // intervals resolve.
 std::optional<Step> largest_drop(const Sweep& sweep) {
   constexpr double kMinDropPct = 5.0;
-  constexpr double kTiePct = 0.1;  // the first of equal drops is kept
+  constexpr double kTiePct = 0.1;  // drops that differ by less are equal: the first is kept
   std::optional<Step> largest;
   for (const Series& rows : sweep.series) {
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {

@@ -126,7 +126,7 @@ std::string explanation_of(const ShownVariant& v, const DeviceRates& rates) {
     return fmt::format("{}: {} was {} at this problem.", v.variant->id, v.variant->compare_to,
                        v.reference ? "faster than its limit and is excluded" : "not timed");
   }
-  // The results are empty, because the line above the list already names the problem.
+  // With empty results, the text does not name the problem, which the line above the list names.
   return printable(text_of(ExperimentResults{}, explain(*v.reference, *v.row, rates)));
 }
 

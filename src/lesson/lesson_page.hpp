@@ -72,8 +72,8 @@ std::string in_message(std::string_view text);
 bool needs_results(const LessonPage& page);
 
 /// Splits the page and drops generated text. Throws ConfigError "<name>:<line>: …" for a marker
-/// that is invalid, has no end or is inside another part, and for a value whose text is not in the
-/// paragraph above its list.
+/// that is invalid, has no end or is inside another part, and for a list of values that does not
+/// match the paragraph above it.
 LessonPage parse_lesson(std::string_view text, const std::string& name);
 
 }  // namespace gpuexp

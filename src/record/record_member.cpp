@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kSeparator = ';';  // between the elements of a list in one field
 
-// ---- enumerations: the texts are the names of the enumerators that have one
+// ---- enumerations: the texts are the names of those enumerators that have a name
 
 constexpr auto enumerators(Mode) {
   std::array<Mode, kModes.size()> modes{};

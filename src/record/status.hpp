@@ -28,7 +28,7 @@ enum class StopReason {
   converged,    ///< the interval of the median reached its target
   max_samples,  ///< max_samples was reached first
   max_seconds,  ///< max_seconds was reached first
-  interrupted,  ///< the run ended
+  interrupted,  ///< the run ended first
 };
 inline constexpr std::array kStopReasons{StopReason::none, StopReason::converged,
                                          StopReason::max_samples, StopReason::max_seconds,

@@ -8,7 +8,7 @@
 
 namespace gpuexp {
 
-/// Increases according to the rules of kReportSchemaVersion.
+/// Increases according to the rules for schema_version in results/json_write.hpp.
 inline constexpr int kAnnotationSchemaVersion = 3;
 
 /// One JSON document; docs/annotate.md describes its members. `picture` is null if none is

@@ -17,7 +17,8 @@ struct ComparisonPageOptions {
 Page page_of(const RunComparison& comparison, std::vector<std::string> head,
              const ComparisonPageOptions& options);
 
-/// Three decimals, or four significant digits if far from 1: "1.012". An interval: "1.010–1.014".
+/// Three decimals between 0.1 and 10, else four significant digits: "1.012". An interval:
+/// "1.010–1.014".
 std::string ratio_text(double ratio);
 std::string interval_text(const Interval& ratio);
 

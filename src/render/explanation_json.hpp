@@ -9,7 +9,7 @@
 
 namespace gpuexp {
 
-/// Increases according to the rules of kReportSchemaVersion.
+/// Increases according to the rules for schema_version in results/json_write.hpp.
 inline constexpr int kExplanationSchemaVersion = 2;
 
 using ExplainedExperiment = std::pair<ExperimentResults, std::vector<Explanation>>;

@@ -121,7 +121,7 @@ class ViewBuilder : public ViewColumns {
     }
   }
 
-  // Adds a bar of the speedup, or of the rate if there is no baseline.
+  // Adds speedups, and a bar that shows them if any differs from 1.
   void add_speedup() {
     const ColumnHandle speedup = column_of(&ResultRecord::speedup);
     const auto speedups = numbers_of(speedup);

@@ -61,7 +61,7 @@ class TableLayout {
   }
 
  private:
-  // Removes metrics first, from the right, then the bar.
+  // If the table is too wide, removes metrics from the right, then the bar.
   void share_width() {
     const std::size_t room = options_.room(0);
     const bool has_bar = view_.full_bar > 0;

@@ -7,7 +7,7 @@
 namespace gpuexp {
 
 /// One line per GPU with its links to the other GPUs, its NUMA node and its PCIe link; then the
-/// kinds of NVLinks, the pairs without peer access, and the abbreviations.
+/// kinds of NVLinks, the abbreviations, and the pairs without peer access.
 std::string topology_text(const Topology& topology);
 
 }  // namespace gpuexp

@@ -45,7 +45,7 @@ struct ExperimentView {
 
 struct Page {
   std::vector<std::string> head;            ///< paragraphs before the experiments
-  std::vector<ExperimentView> experiments;  ///< then published figures, then the run's time
+  std::vector<ExperimentView> experiments;  ///< then published figures, then the time of the run
   std::string summary;                      ///< the last line
 };
 

@@ -8,9 +8,9 @@
 
 namespace gpuexp {
 
-/// Global memory: one row per accessed 128-byte line, with its four sectors, and the requested
-/// words and lanes of each. Shared memory: one row per 128 bytes, with the 32 banks and the lane in
-/// each.
+/// Global memory: one row per accessed 128-byte line, with the requested words and the lanes of
+/// each of its four sectors. Shared memory: one row per accessed 128 bytes, with the first lane
+/// that accesses each of the 32 banks.
 std::string warp_picture_text(const WarpPicture& picture, const SourceFiles& sources,
                               const TerminalOptions& options);
 

@@ -31,7 +31,7 @@ inline constexpr const char* kInputsMember = "inputs";
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
 
-/// Members of a report for whose run hardware counters were requested.
+/// Members of a report, present if hardware counters were requested.
 inline constexpr std::string_view kKernelColumnsMember = "kernel_columns";
 inline constexpr std::string_view kKernelsMember = "kernels";
 

@@ -221,7 +221,8 @@ class Reader {
     return found == column_of_.end() ? columns.size() : found->second;
   }
 
-  // Calls read_value(place, column) for each column; `on_samples` is null for rows without samples.
+  // Calls read_value(place, column) for each column; `on_samples` is null for tables without
+  // samples.
   template <class Column, class ReadValue, class OnSamples>
   void read_row(const Place& row, const std::vector<Column>& columns, const ReadValue& read_value,
                 const OnSamples& on_samples) {

@@ -118,8 +118,8 @@ class JsonValues {
   JsonScanner scanner_;
 };
 
-/// Reads the next value, which must have the column's type. A parameter may have any type, because
-/// families may use one name for parameters of different types.
+/// Reads the next value, which must have the column's type or be null. A parameter may have any
+/// type, because families may use one name for parameters of different types.
 Field read_field(JsonValues& values, const Place& place, const ColumnInfo& column);
 void read_value(JsonValues& values, const Place& place, const RecordColumn& column,
                 ResultRecord& record);

@@ -289,8 +289,8 @@ Provenance common_provenance(const std::vector<Taken>& parts) {
   return common;
 }
 
-// Claims lose the model's result if the parts differ, because the model uses the ceilings of one
-// GPU.
+// If the figures of the parts differ, claims lose the model's result, because the model uses the
+// ceilings of one GPU.
 std::vector<PublishedFigure> common_figures(const std::vector<Taken>& parts) {
   std::vector<PublishedFigure> figures = parts.front().part.log.report.figures;
   const bool same = std::ranges::all_of(
