@@ -39,7 +39,7 @@ struct ExecutedCounts {
   double store_requests = 0;
   double store_sectors = 0;
   double ideal_store_sectors = 0;
-  double shared_requests = 0;    ///< shared loads and stores, and writes of cp.async
+  double shared_requests = 0;    ///< loads, stores and writes of cp.async, without atomics
   double shared_wavefronts = 0;  ///< wavefronts of shared_requests
   double ideal_shared_wavefronts = 0;
   double data_wavefronts = 0;  ///< L1 data-stage wavefronts

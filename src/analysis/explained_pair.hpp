@@ -25,8 +25,8 @@ inline constexpr double kMaxShare = 2.0;
 
 /// A counter in two variants.
 struct CounterChange {
-  std::string counter;  ///< id of one of kCounters
-  double from;          ///< value in compare_to
+  std::string counter;  ///< id of one of kCounters, or metric.<name>
+  double from;          ///< value of the reference
   double to;
 };
 
@@ -158,7 +158,7 @@ struct Explanation : RowPair {
   /// larger in the slower variant, expected changes first. If the times do not differ: the expected
   /// changes that happened.
   std::vector<CounterChange> changes;
-  std::vector<CounterChange> kept;    ///< declared as unchanged, and unchanged
+  std::vector<CounterChange> kept;    ///< declared as unchanged and found unchanged
   std::vector<CounterChange> others;  ///< declared changes that happened but are not the cause
   /// l2_hit_pct, if it is lower in the variant that reads more from DRAM, at equal sectors.
   std::optional<CounterChange> l2_hits;

@@ -19,7 +19,7 @@ struct FigureFinding {
   const CeilingTerm* term = nullptr;
   std::optional<MeasuredCeiling> measured;  ///< empty if not measured
   std::optional<ExpectedBand> band;         ///< empty if no band is recorded
-  std::optional<double> datasheet;          ///< in the unit of the term
+  std::optional<double> datasheet;          ///< value of the datasheet, in the unit of the term
   Finding finding;
 };
 
@@ -37,7 +37,7 @@ std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
 struct LinkHealth {
   int peer = 0;  ///< device index of the other GPU
   std::string peer_uuid;
-  std::string way;             ///< "NV18"
+  std::string way;             ///< the links as text, such as "NV18"
   std::vector<Finding> state;  ///< findings on the link; empty if only a file was checked
   std::vector<FigureFinding> figures;
 };

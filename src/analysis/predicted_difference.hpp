@@ -13,7 +13,7 @@ struct PredictedDifference : RowPair {
 
   double factor = 1;  ///< predicted time of the reference / predicted time of the row
   std::vector<CounterChange> changes;    ///< declared changes that happened
-  std::vector<CounterChange> kept;       ///< declared unchanged, and unchanged
+  std::vector<CounterChange> kept;       ///< declared as unchanged and found unchanged
   std::vector<ExpectedChange> not_seen;  ///< declared changes that did not happen
 
   bool differs() const;

@@ -25,7 +25,7 @@
 namespace gpuexp {
 
 enum class LessonPartKind {
-  results,  ///< names the file; nothing is generated
+  results,  ///< names the results of the page; nothing is generated
   provenance,
   question,
   variants,

@@ -58,7 +58,7 @@ std::vector<RecordRef> without_repetitions(const ExperimentResults& results) {
 
 struct Problem {
   std::vector<RecordRef> rows;
-  std::set<std::string> timed;  // variants
+  std::set<std::string> timed;  // ids of timed variants
   double longest_us = 0;
 };
 

@@ -6,7 +6,8 @@
 
 namespace gpuexp {
 
-/// "The cause is DRAM in first: the amounts account for 8× of 8× (high confidence)."
+/// The cause, or why none is found: "The cause is DRAM in first: the amounts account for 8× of 8×
+/// (high confidence)."
 std::string accounting_sentence(const Explanation& explanation);
 
 /// "first launches 4 kernels, fused 1 kernel."; "" if the launches do not differ.

@@ -15,7 +15,7 @@ struct TerminalOptions {
 
   std::string text(const std::string& utf8) const;
   std::string styled(const std::string& text, Style style) const;
-  /// Number of columns after an indent; 1,000,000 if the width is unlimited.
+  /// Number of columns after an indent, at least 20; 1,000,000 if the width is unlimited.
   std::size_t room(std::size_t indent) const;
 };
 

@@ -22,8 +22,8 @@ std::string_view name_of(ClaimVerdict verdict);
 /// Origin of the number that is compared with a claim.
 enum class ValueOrigin {
   none,
-  measured,   ///< timed
-  counted,    ///< by hardware counters
+  measured,   ///< timed, or another number that only a run provides
+  counted,    ///< counted by hardware counters
   simulated,  ///< counted by the simulator
   computed,   ///< computed from the problem and the device
   predicted,  ///< predicted by the model, if neither measured nor counted

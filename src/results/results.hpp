@@ -13,7 +13,7 @@ using RecordRef = std::reference_wrapper<const ResultRecord>;
 /// A parameter of an experiment, or several parameters with equal values in every row.
 struct ResultAxis {
   std::string label;    ///< "n", or "m = n = k" for sizes swept together
-  ColumnHandle column;  ///< the column with its value
+  ColumnHandle column;  ///< column of the parameter, or of the first of several
   std::string unit;
   bool varies = false;
   bool numeric = false;
