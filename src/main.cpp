@@ -97,8 +97,8 @@ ExitCode flushed(ExitCode code) {
   return ExitCode::internal;
 }
 
-// The simulator allocates registers for thousands of blocks. Without this, free() returns them to
-// the system, and each block faults its pages in again.
+// The simulator allocates registers for thousands of blocks. Without these settings, free() returns
+// their memory to the system, and each block faults its pages in again.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kBytes = 1 << 30;

@@ -47,7 +47,7 @@ struct LinkRun {
   DeviceInfo peer;
   GpuLink link;     ///< according to the driver
   std::string way;  ///< kind of connection, such as "NV18"
-  CeilingsRun run;  ///< configs/links.json; empty if neither GPU can access the other's memory
+  CeilingsRun run;  ///< configs/links.json; empty if `link` has no peer access
 };
 
 /// Measures the links from `device` to every other GPU with an ordinal of at least `first_peer`,

@@ -112,7 +112,8 @@ bool is_healthy(const HealthReport& report) {
   return verdict_of(report) == HealthVerdict::healthy;
 }
 
-/// Prints each report when it is added. end() prints the JSON of several GPUs as one array.
+/// Prints each report when it is added, except the JSON of several GPUs, which end() prints as one
+/// array.
 class Checks {
  public:
   Checks(bool json, bool several) : json_(json), several_(several) {}

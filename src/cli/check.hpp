@@ -16,10 +16,10 @@ struct CheckOptions {
   std::string out;                ///< with keep: file to write; empty: the default
 };
 
-/// Reads each GPU's state before and after measuring its ceilings, and compares both with the
-/// values expected in configs/devices. Returns the exit code of the first failed measurement; else
-/// `regressed` if a check failed or no expected values are known. Throws ConfigError, and
-/// ReportError if a file cannot be written.
+/// Measures each GPU's ceilings, and compares them and the GPU's state after the measurement with
+/// the values expected in configs/devices. For files, compares only the ceilings in them. Returns
+/// the exit code of the first failed measurement; else `regressed` if a check failed or no expected
+/// values are known. Throws ConfigError, and ReportError if a file cannot be written.
 ExitCode check(const Context& context, const CheckOptions& options);
 
 }  // namespace gpuexp::cli

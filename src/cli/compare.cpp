@@ -171,8 +171,8 @@ ExitCode compare(CompareArguments options) {
                           {options.files.back(), runs.back()}, options.comparison, options.output);
 }
 
-// Throws if the runs differ in their conditions or are copies: they then do not show the noise
-// between runs.
+// Throws if the runs differ in their conditions or are copies, because such runs do not show the
+// noise between runs.
 void check_repeated(const std::vector<std::string>& files, const std::vector<Report>& runs) {
   for (std::size_t b = 1; b < runs.size(); ++b) {
     const auto notes = differences(runs.front().provenance, runs[b].provenance);

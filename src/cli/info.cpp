@@ -26,7 +26,7 @@ namespace {
 struct MeasureOptions {
   int device = 0;
   bool json = false;  ///< print the file's content
-  std::string out;    ///< file to write; empty: the one that ceiling_source_of reads
+  std::string out;    ///< file to write; empty: the file that ceiling_source_of() reads
 };
 
 std::string text_of(const CeilingsRun& run, const DeviceInfo& device) {
@@ -70,7 +70,7 @@ ExitCode measure(const Context& context, const MeasureOptions& options) {
     show(text_of(run, device->info));
   }
   keep_ceilings(run, path);
-  // Links are not measured for --out, because its file contains only the device's own ceilings.
+  // Links are not measured for --out and --json, which contain only the device's own ceilings.
   if (!options.out.empty() || options.json) return run.code;
   device->executor.reset();  // frees the GPU, which measure_links() opens again
   const std::vector<LinkRun> links = measure_links(context, device->info);

@@ -32,8 +32,8 @@ std::optional<JobPlace> place_in_job(const LaunchOptions& options, bool is_own) 
   return place;
 }
 
-/// Folder in which a host's ranks find rank 0's invitation. Folders that exist only after a login
-/// are unsuitable, because a launcher's processes may lack them.
+/// Folder in which a host's ranks find the file with rank 0's address and secret. Folders that
+/// exist only after a login are unsuitable, because a launcher's processes may lack them.
 std::filesystem::path job_folder() {
   const std::string named = environment("GPUEXP_JOB_DIR");
   if (!named.empty()) return named;

@@ -20,7 +20,7 @@ struct ListedConfig {
   std::string description;
 };
 
-// Why this program lacks a family of the config; empty if it has all of them.
+// Why this program lacks a family of the config; empty if it lacks none.
 std::optional<std::string> left_out(const Json& config, const Registry& registry) {
   const Json* const experiments = config.find("experiments");
   if (!experiments || !experiments->is_array()) return std::nullopt;

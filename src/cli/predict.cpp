@@ -36,7 +36,7 @@ std::string number(double value, int decimals) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// A table with one row per cell, or the reason why the cell is skipped.
+/// A table with one row per cell: its predictions, or the reason why it is skipped.
 class PredictionReport {
  public:
   PredictionReport(const Plan& plan, const KernelResources& resources, bool with_times)

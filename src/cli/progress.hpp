@@ -34,8 +34,8 @@ class Progress {
   RunEstimate estimate_;
   bool enabled_;
   std::size_t done_ = 0;
-  std::string at_;      ///< key of the running cell
-  double group_s_ = 0;  ///< expected duration of the running group
+  std::string at_;      ///< key of the running cell, or what the run waits for
+  double group_s_ = 0;  ///< expected seconds of the running group
   double group_started_s_ = 0;
   double drawn_s_ = 0;
 };

@@ -56,7 +56,8 @@ DeviceProvenance provenance_of(const DeviceInfo& device) {
   return p;
 }
 
-/// The dynamic linker lists the executable first.
+/// Appends the build ID of the first object to *found, for dl_iterate_phdr(). The dynamic linker
+/// lists the executable first.
 int find_build_id(dl_phdr_info* object, std::size_t, void* found) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];

@@ -179,7 +179,8 @@ void Recorder::keep_cell_times(const Group& group) {
   double all_us = 0;
   for (const Cell* cell : ran)
     all_us += sampled_us(cell);
-  // Divides the sampling time in proportion to the cells' samples, and the remaining time evenly.
+  // Divides the sampling time in proportion to the sum of each cell's samples, and the remaining
+  // time evenly.
   const double sample_s = all_us > 0 ? times.sample : 0;
   for (const Cell* cell : ran) {
     const double own_s = all_us > 0 ? sample_s * sampled_us(cell) / all_us : 0;

@@ -27,7 +27,7 @@ class Recorder final : public RunObserver {
   Report blank_report(const Provenance& provenance) const;
 
   void set_log(std::unique_ptr<RunLogWriter> log) { log_ = std::move(log); }
-  /// Writes each cell's wrong elements to a file in this folder.
+  /// Writes the first wrong elements of each cell to a file in this folder.
   void save_mismatches(std::filesystem::path folder) { mismatches_ = std::move(folder); }
   const std::filesystem::path& mismatch_folder() const { return mismatches_; }
   int mismatch_files() const { return mismatch_files_; }
@@ -78,8 +78,8 @@ class Recorder final : public RunObserver {
 
   const Plan& plan_;
   RunKind kind_;
-  CellTimes cell_times_;  ///< empty for a simulated device
-  RecordTable table_;     ///< the plan's columns; finish() moves the rows here from results_
+  CellTimes cell_times_;                   ///< empty for a simulated device
+  RecordTable table_;                      ///< the plan's columns, without rows
   std::map<std::size_t, Result> results_;  ///< by Cell::index
   std::set<std::size_t> earlier_;          ///< cells whose rows are from an earlier run
   std::unique_ptr<RunLogWriter> log_;

@@ -7,7 +7,8 @@
 
 namespace gpuexp::cli {
 
-/// Reads a results.json, or the log in a run folder. Throws ConfigError if the file cannot be read.
+/// Reads a results.json or, from a folder, the log or else the results.json. Throws ConfigError if
+/// the file cannot be read.
 Report read_results(const std::string& file);
 
 /// Device rates for explanations, from the ceilings in the report's provenance or, if it has none,

@@ -305,7 +305,7 @@ class Run {
   }
 
   /// Threads for predictions: all but two, which measuring and the driver use; half of all threads
-  /// if the CPU also executes the kernels.
+  /// if the CPU also executes the kernels; at least one.
   unsigned predicting_threads() const {
     const unsigned all = host_threads();
     if (device_.info.spec.simulated) return std::max(1u, all / 2);

@@ -78,9 +78,9 @@ DeviceInfo device_from(const Json& json) {
 }
 
 /// The greeting of the worker for GPU `first + further`, or for GPU `first` if this process sees
-/// only one GPU, which the launcher has then chosen. {"device": […], "host": name, "processors":
-/// CPUs that this process uses from now on}, {"no_device": reason} or {"usage": error in the
-/// request}.
+/// only one GPU, which the launcher has then chosen. It is {"device": […], "host": name,
+/// "processors": CPUs that this process uses from now on}, {"no_device": reason} or {"usage": error
+/// in the request}.
 Json greeting_of(int first, int further) try {
   if (const auto reason = no_device_reason()) return {{"no_device", *reason}};
   const int index = device_count() == 1 ? first : first + further;

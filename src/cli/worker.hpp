@@ -1,4 +1,4 @@
-// The process that owns the GPU during a run, and the choice whether to start one.
+// Opening the GPU, in this process or in a worker: a process that owns the GPU during a run.
 #pragma once
 
 #include <functional>

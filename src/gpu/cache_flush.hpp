@@ -8,8 +8,8 @@
 
 namespace gpuexp {
 
-/// Bytes that a flush reads, in L2 sizes. L2 replacement is not strictly least-recently-used, so
-/// reading one L2 size leaves some earlier lines in place.
+/// Bytes that a flush reads, in multiples of the L2 size. L2 replacement is not strictly
+/// least-recently-used, so reading one L2 size leaves some earlier lines in place.
 inline constexpr std::int64_t kFlushL2Sizes = 2;
 
 /// Flushes the caches by reading a buffer of its own.

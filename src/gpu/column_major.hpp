@@ -6,8 +6,8 @@ namespace gpuexp {
 
 /// A column-major library reads a row-major matrix without padding as its transpose, so it computes
 /// Dᵀ = Bᵀ·Aᵀ: the first operand is B, the second is A, neither transposed. Leading dimensions are
-/// the row lengths in row-major order. Epilogue vectors with one element per row of Dᵀ have one per
-/// column of D.
+/// the row lengths in row-major order. An epilogue vector with one element per row of Dᵀ has one
+/// element per column of D.
 struct ColumnMajorProduct {
   std::int64_t rows;     ///< rows of the result and of the first operand
   std::int64_t columns;  ///< columns of the result and of the second operand

@@ -16,14 +16,14 @@ enum class Reduction {
 struct Reduce {
   Reduction reduction;
   DataType type;   ///< fp32 or bf16
-  std::int64_t n;  ///< below 2^31: CUB counts in 32 bits, which is faster
+  std::int64_t n;  ///< below 2^31, because CUB is faster with 32-bit indices
   const void* in;
   void* out;
   std::uint64_t* index;  ///< result index of argmax
   void* workspace;
 };
 
-/// Maximum workspace: a partial result for each block, and several blocks per block slot.
+/// Maximum workspace: one partial result per block, for five blocks per block slot.
 std::int64_t reduce_workspace_bytes(const DeviceSpec& device);
 
 /// Enqueues the reduction. Throws DeviceError if CUB fails.

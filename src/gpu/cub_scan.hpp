@@ -9,8 +9,8 @@ namespace gpuexp::cub {
 
 /// out[i] = in[0] + … + in[i].
 struct InclusiveSum {
-  DataType type;   ///< below 2^31, because CUB is faster with 32-bit indices
-  std::int64_t n;  ///< below 2^31: CUB counts in 32 bits, which is faster
+  DataType type;   ///< int32 or fp32
+  std::int64_t n;  ///< below 2^31, because CUB is faster with 32-bit indices
   const void* in;
   void* out;
   void* workspace;

@@ -81,7 +81,7 @@ cublasComputeType_t compute_type(Compute compute) {
   throw std::logic_error("a cublas::Compute without a name");
 }
 
-/// Throws DeviceError if the environment changes the precision in which cuBLAS computes.
+/// Throws DeviceError if an environment variable changes the precision of a product of fp32 inputs.
 void require_requested_precision(const Gemm& gemm) {
   const auto refuse_unless = [](const char* variable, std::string_view allowed) {
     const char* value = std::getenv(variable);

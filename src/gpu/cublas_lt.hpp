@@ -26,7 +26,7 @@ struct GemmBiasGelu {
   std::int64_t workspace_bytes;
 };
 
-/// The workspace that cuBLAS itself allocates on compute capability 9.0 (cuBLAS,
+/// Bytes of workspace that cuBLAS itself allocates on compute capability 9.0 (cuBLAS,
 /// cublasSetWorkspace).
 inline constexpr std::int64_t kWorkspaceBytes = std::int64_t{32} << 20;
 

@@ -76,7 +76,7 @@ class CudaExecutor final : public Executor,
   }
 
   void poison(const Variant& variant, Mode mode) override {
-    problem_->reset(variant, Mode::warm);  // the reference reads the inputs of a launch
+    problem_->reset(variant, Mode::warm);  // the reference reads the same inputs as a launch
     verifier_->prepare(variant, problem_->copy(), stream_);
     for (std::size_t i = 0; i < problem_->copies_of(variant, mode); ++i)
       problem_->copy(i).poison(written_by(problem_->family(), variant), stream_);
@@ -215,7 +215,8 @@ class CudaExecutor final : public Executor,
   }
 
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
-    // The host enqueues a round while the previous round runs, so that the GPU never idles.
+    // The host enqueues a round while the previous round runs, so that the GPU does not idle
+    // between rounds.
     std::array<CudaEvent, 2> ends;
     const double start_s = steady_seconds();
     explained([&] {
@@ -354,8 +355,8 @@ class CudaExecutor final : public Executor,
     if (spans(problem)) peers_->queue_barrier(stream_);
   }
 
-  /// Runs the function. If a barrier timed out, which ends the context, throws an error that names
-  /// the missing rank.
+  /// Runs the function. If a barrier or a launch waited too long for a rank, which ends the
+  /// context, throws an error that names the missing rank.
   template <class Function>
   void explained(const Function& function) {
     try {
@@ -408,7 +409,8 @@ class CudaExecutor final : public Executor,
       stream_.synchronize();
       set_aside->reset();
     };
-    // Ranges are expensive, and more kernels than this repeat each other: they share one range.
+    // Ranges are expensive, and a launch of more kernels repeats a few kernels, so all of its
+    // kernels share one range.
     constexpr std::size_t kMaxRanges = 256;
     const bool as_one =
         steps.overlap() || steps.launches_kernels() || steps.size() > kMaxRanges || spans(problem);
@@ -518,14 +520,14 @@ class CudaExecutor final : public Executor,
   double max_reference_operations_;
   EventTimer timer_;
   CudaStream stream_;
-  SmClock sm_clock_;      ///< for rounds
-  SmClock sample_clock_;  ///< for one long sample
+  SmClock sm_clock_;      ///< clock during a series of samples
+  SmClock sample_clock_;  ///< clock during one long sample
   CacheFlush flush_;
   double flush_us_ = std::numeric_limits<double>::infinity();  ///< minimum time of a flush
   double busy_us_ = 0;                        ///< GPU time of samples since sm_clock_ was read
   std::optional<HardwareCounters> counters_;  ///< created on first use
 
-  std::optional<PeerGroup> peers_;          ///< the group that it has joined
+  std::optional<PeerGroup> peers_;          ///< the group that join() has joined
   std::optional<ProblemLaunches> problem_;  ///< the set-up problem
   std::optional<Verifier> verifier_;
 };

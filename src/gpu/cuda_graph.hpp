@@ -7,8 +7,8 @@
 
 namespace gpuexp {
 
-/// Launches that one call enqueues together. Throws CudaError if a launch cannot be captured,
-/// because it waits for the GPU, for example.
+/// Launches captured in a CUDA graph, which one call enqueues together. Throws CudaError if a
+/// launch cannot be captured, for example because it waits for the GPU.
 class CapturedLaunches {
  public:
   CapturedLaunches(const CudaStream& stream, const std::function<void()>& queue);

@@ -14,7 +14,7 @@ namespace gpuexp::cudnn {
 std::optional<std::string> unavailable();
 
 /// O = softmax(scale·Q·Kᵀ)·V in fp16 or bf16, accumulated in fp32. Q and O are
-/// [batch][heads][queries] [head_dim], K and V [batch][key_heads][keys][head_dim], without padding.
+/// [batch][heads][queries][head_dim], K and V [batch][key_heads][keys][head_dim], without padding.
 struct Attention {
   DataType type;
   std::int64_t batch, heads, key_heads, queries, keys, head_dim;
@@ -25,7 +25,7 @@ struct Attention {
   const void* k;
   const void* v;
   void* o;
-  float* log_sum;  ///< [batch][heads][queries]: log Σ e^s per row
+  float* log_sum;  ///< [batch][heads][queries]: log Σ exp(scaled score) per query
 };
 
 /// Gradients of the attention, in the same layout. The inputs include o and log_sum of the forward
@@ -38,9 +38,9 @@ struct AttentionBackward {
   void* dv;
 };
 
-/// These steps enqueue the operation. The first call on a device takes a second to select an engine
-/// and build a plan; later calls reuse the plan and its workspace. Throws DeviceError with cuDNN's
-/// message on failure.
+/// These steps enqueue the operation. The first call for a problem on a device takes a second to
+/// select an engine and build a plan; later calls reuse the plan and its workspace. Throws
+/// DeviceError with cuDNN's message on failure.
 Steps step_of(const Attention& attention);
 Steps step_of(const AttentionBackward& backward);
 

@@ -21,7 +21,7 @@ struct Softmax {
   void* y;
 };
 
-/// dx = y·(dy - Σ y·dy).
+/// dx = y·(dy - Σ y·dy) of each row, with the types and layout of Softmax.
 struct SoftmaxBackward {
   DataType type;
   std::int64_t rows, columns;

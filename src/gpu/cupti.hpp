@@ -42,7 +42,7 @@ struct ProfiledDevice {
 };
 
 /// Initializes CUPTI's profiler for the current device and creates the context if necessary. Throws
-/// CountersUnavailable if there is no device.
+/// CountersUnavailable if CUPTI cannot be loaded, and DeviceError if there is no device.
 ProfiledDevice current_device_to_profile();
 
 }  // namespace gpuexp

@@ -13,7 +13,7 @@ namespace gpuexp::cusparse {
 std::optional<std::string> unavailable();
 
 enum class Algorithm {
-  csr_alg1,  ///< the default
+  csr_alg1,  ///< cuSPARSE's default for CSR
   csr_alg2,  ///< bitwise-identical results in each run
 };
 

@@ -23,8 +23,8 @@ void queue_comparison(const Comparison& comparison, ComparisonSpace* d_space, CU
 void queue_guard_check(const void* begin, std::int64_t bytes, unsigned char pattern,
                        unsigned long long* d_changed, CUstream_st* stream);
 
-/// Adds a hash of the bytes in [begin, begin + bytes) and their positions to *d_sum. `begin` is a
-/// multiple of 8. Different contents have equal sums only by chance.
+/// Adds a hash of the bytes in [begin, begin + bytes) and their positions to *d_sum. `begin` is
+/// 8-byte aligned. Different contents have equal sums only by chance.
 void queue_fingerprint(const void* begin, std::int64_t bytes, unsigned long long* d_sum,
                        CUstream_st* stream);
 
@@ -33,8 +33,8 @@ void queue_fingerprint(const void* begin, std::int64_t bytes, unsigned long long
 void queue_cache_flush(const void* buffer, std::int64_t bytes, unsigned* d_sink,
                        CUstream_st* stream);
 
-/// Enqueues one block per SM, which stores the SM's clock64 in d_stamps[2 × SM] and its globaltimer
-/// in the next element.
+/// Enqueues sm_count blocks. Each block stores the clock64 of its SM in d_stamps[2 × SM] and
+/// globaltimer in the next element; elements of an SM without a block remain unchanged.
 void queue_clock_stamps(long long* d_stamps, int sm_count, CUstream_st* stream);
 
 /// Enqueues an empty kernel of one thread, to measure launch overhead.

@@ -69,7 +69,7 @@ DeviceSpec spec_of(int index, const cudaDeviceProp& p) {
   return s;
 }
 
-// The machine's number of GPUs if all can access each other's memory, else 1.
+// The machine's number of GPUs, at most kMaxRanks, if all can access each other's memory, else 1.
 int reachable_gpus() {
   const int gpus = std::min(device_count(), kMaxRanks);
   for (int from = 0; from < device_count(); ++from) {

@@ -34,7 +34,8 @@ std::optional<std::string> device_uuid(int index);
 std::string runtime_version();
 std::string driver_runtime_version();
 
-/// Properties of a device. Peak rates come from the spec with the device's name. Throws CudaError.
+/// Properties of a device. Peak rates, clock under tensor load and link properties come from the
+/// spec with the device's name. Throws CudaError.
 DeviceInfo query_device(int index, const std::vector<DeviceSpecFile>& specs);
 
 }  // namespace gpuexp

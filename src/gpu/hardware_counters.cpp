@@ -126,7 +126,7 @@ class HardwareCounters::Impl {
     std::vector<std::string> metrics;
     RangeProfiler profiler;
     LaunchRanges ranges;
-    std::vector<std::uint8_t> blank_image;  ///< blank; copied for each count()
+    std::vector<std::uint8_t> blank_image;  ///< copied for each count()
   };
 
   struct Configured {

@@ -12,8 +12,8 @@ namespace gpuexp {
 
 class HardwareCounters {
  public:
-  /// Loads CUPTI and checks that the driver permits counters. Throws CountersUnavailable if it does
-  /// not.
+  /// Loads CUPTI and checks that the driver permits counters. Throws CountersUnavailable if either
+  /// fails.
   HardwareCounters();
   ~HardwareCounters();
   HardwareCounters(HardwareCounters&&) noexcept;
@@ -27,7 +27,7 @@ class HardwareCounters {
   struct Launch {
     std::function<void()> prepare;
     std::function<void()> launch;
-    bool as_one = false;  ///< count all kernels in one range, because they overlap
+    bool as_one = false;  ///< count all kernels in one range, for example because they overlap
   };
   /// Counts the kernels of each launch, in several passes because a GPU has few counters. Starting
   /// and ending a pass takes the driver 12 ms on an H200, so 20 launches that share passes take 8.9

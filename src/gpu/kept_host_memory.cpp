@@ -36,7 +36,7 @@ bool keep(void* memory, std::size_t bytes, Residence residence) noexcept try {
   return false;
 }
 
-/// Null if pageable memory cannot be allocated. Throws CudaError for other residences.
+/// Returns null if pageable memory cannot be allocated; for other residences, throws CudaError.
 void* allocate(std::size_t bytes, Residence residence) {
   void* memory = nullptr;
   switch (residence) {

@@ -7,8 +7,9 @@
 namespace gpuexp {
 
 /// Uninitialized host memory with a residence other than Residence::device. The destructor caches
-/// up to 12 GiB in total for buffers of equal size and residence, because locking the pages of a
-/// few GiB takes seconds (docs/measuring.md). Only the device's thread may use this class.
+/// memory except managed memory, up to 12 GiB in total, for buffers of equal size and residence,
+/// because locking the pages of a few GiB takes seconds (docs/measuring.md). Only the device's
+/// thread may use this class.
 class KeptHostMemory {
  public:
   KeptHostMemory() = default;

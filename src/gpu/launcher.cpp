@@ -17,7 +17,8 @@ cudaMemLocation on_device(int device) {
   return {cudaMemLocationTypeDevice, device};
 }
 
-// Mapping the memory for the device avoids page faults; kernels then access it over the bus.
+// cudaMemAdviseSetAccessedBy maps the memory for the device: kernels access it over the bus,
+// without page faults.
 void give_advice(const AdviseStep& step, int device) {
   const auto advise = [&](cudaMemoryAdvise advice, cudaMemLocation location) {
     GPUEXP_CUDA(cudaMemAdvise(step.memory, static_cast<std::size_t>(step.bytes), advice, location));

@@ -15,7 +15,8 @@
 
 namespace gpuexp {
 
-/// Steps that are prepared, so that no preparation occurs between two events.
+/// Steps of a launch. The constructor prepares them, so that no preparation occurs in a timed
+/// interval.
 class PreparedSteps {
  public:
   /// Prepares steps for the current device. `stream`, which must outlive this object, is stream 0
@@ -59,7 +60,8 @@ class PreparedSteps {
   void enqueue_step(std::size_t place) const;
   cudaStream_t stream_of(std::size_t place) const;
   cudaStream_t stream_numbered(int number) const;
-  /// Sets the arguments of all kernels in the graph, as an application does whose arguments change.
+  /// Sets the arguments of all kernels in the graph, as an application does when its arguments
+  /// change.
   void update_graph() const;
 
   Steps steps_;
@@ -69,10 +71,10 @@ class PreparedSteps {
   std::map<int, CudaStream>
       other_streams_;               ///< by Step::stream, except for the legacy default stream
   std::vector<int> other_numbers_;  ///< all streams except the first, as Step::stream
-  std::map<std::size_t, CudaEvent> done_;  ///< for steps that others wait for, by index
+  std::map<std::size_t, CudaEvent> done_;  ///< by index of a step that other streams wait for
   std::unique_ptr<CudaEvent> start_;       ///< only if there are other streams
   Submission submission_;
-  std::unique_ptr<CapturedLaunches> graph_;  ///< only if they are submitted as one graph
+  std::unique_ptr<CapturedLaunches> graph_;  ///< only if the steps are submitted as one graph
 };
 
 void enqueue(const Steps& steps, const CudaStream& stream);

@@ -38,8 +38,8 @@ struct Call {
 /// ranks creates its communicator. Throws DeviceError if NCCL fails.
 Steps step_of(const Call& call);
 
-/// Sets NCCL_NVLS_ENABLE=0. Returns a reason if another variable requests NVLS, else empty. Must be
-/// called before anything loads NCCL.
+/// Sets NCCL_NVLS_ENABLE=0. Returns a reason if NCCL_ALGO requests NVLS, else empty. Must be called
+/// before anything loads NCCL.
 std::optional<std::string> prepare_environment();
 
 }  // namespace gpuexp::nccl

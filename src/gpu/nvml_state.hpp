@@ -14,7 +14,7 @@ namespace gpuexp {
 /// has a context on the GPU.
 DeviceState read_device_state(const std::string& uuid) noexcept;
 
-/// "580.159.04"; empty without NVML.
+/// Version of the driver, such as "580.159.04"; empty without NVML.
 std::optional<std::string> driver_version() noexcept;
 
 /// Adds the links between the GPUs, whose names, UUIDs and bus ids are given. Never throws: unknown

@@ -97,10 +97,10 @@ class PeerGroup {
   std::unique_ptr<PeerMemory> signals_memory_;
   Ranks<BarrierSignals> signals_{};
   BarrierReport* report_ = nullptr;  ///< in mapped host memory
-  unsigned barriers_ = 0;            ///< number enqueued so far
+  unsigned barriers_ = 0;            ///< number of barriers enqueued so far
   CudaStream stream_;                ///< for clock readings
   DeviceMemory d_offset_;
-  unsigned clock_rounds_ = 0;  ///< number so far
+  unsigned clock_rounds_ = 0;  ///< number of clock readings so far
   std::int64_t ahead_ns_ = 0;  ///< lead of this rank's globaltimer over rank 0's
   std::function<void()> forget_;
   std::multimap<std::int64_t, std::unique_ptr<PeerMemory>> free_;  ///< by bytes

@@ -66,7 +66,8 @@ void ProblemLaunches::reset(const Variant& variant, Mode mode) {
     copies_[i].reset(launch_to_reset(variant, i), stream_);
 }
 
-// Null for variants that time their first launch: they are prepared during the timing.
+// The launch whose managed memory a reset transfers; null if a reset transfers none, and for
+// variants that time first launches, which are prepared during the timing.
 const PreparedSteps* ProblemLaunches::launch_to_reset(const Variant& variant, std::size_t copy) {
   if (times_first_launches(variant.timing) || !copies_[copy].resets_managed_memory())
     return nullptr;

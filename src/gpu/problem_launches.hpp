@@ -18,7 +18,7 @@ struct PreparedVariant {
   /// One per copy of the buffers, in rotation. A deque, because adding to it moves no element.
   std::deque<PreparedSteps> launches;
   std::unique_ptr<CapturedLaunches> graph;
-  std::unique_ptr<CapturedLaunches> back_to_back;  ///< kBackToBackLaunches on the first copy
+  std::unique_ptr<CapturedLaunches> back_to_back;  ///< graph of kBackToBackLaunches launches
   int back_to_back_replays = 1;
   int graph_launches = 1;
   std::size_t graph_copies = 1;  ///< number of copies that the graph uses in rotation
@@ -53,8 +53,9 @@ class ProblemLaunches {
     return prepare(variant).launches.front().set_aside_bytes();
   }
 
-  /// Captures launches of about one replay's duration, over enough copies that each copy is evicted
-  /// from L2 before its next use. If each launch needs a reset, each copy has one launch.
+  /// Captures launches that take about 1 ms in total, at least one per copy. The copies are
+  /// together twice as large as L2, unless that requires more than 256, so that each copy is
+  /// evicted before its next use. If each launch needs a reset, each copy has one launch.
   /// `launch_us` is the approximate duration of a launch.
   void capture(const Variant& variant, double launch_us);
   /// Captures the launches of Mode::back_to_back_graph; a sample replays them `replays` times.

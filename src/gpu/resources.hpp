@@ -11,7 +11,7 @@ namespace gpuexp {
 
 /// Uninitialized device memory, 256-byte aligned, ready on every stream. The destructor waits for
 /// all work on the device. The process keeps freed memory, because the driver would clear returned
-/// memory in the background (2.5 ms per GiB on an H200) with a tenth of the bandwidth
+/// memory in the background: on an H200, for 2.5 ms per GiB with a tenth of the DRAM bandwidth
 /// (docs/results/README.md).
 class DeviceMemory {
  public:
@@ -43,8 +43,8 @@ class DeviceMemory {
 
 class CudaStream {
  public:
-  // Does not wait for the legacy stream, which libraries may use, unless a launch demonstrates such
-  // waits.
+  // By default, does not wait for the legacy stream, which libraries may use. Launches that
+  // demonstrate such waits pass other flags.
   CudaStream() : CudaStream(cudaStreamNonBlocking) {}
   explicit CudaStream(unsigned flags) { GPUEXP_CUDA(cudaStreamCreateWithFlags(&stream_, flags)); }
   CudaStream(unsigned flags, int priority) {

@@ -28,7 +28,7 @@ std::vector<std::string> folders_like(const std::string& pattern) {
 }
 
 /// Directories where pip installs NVIDIA's wheels: first of the active environment, then of the
-/// system's Python.
+/// user, then of the system.
 std::vector<std::string> site_packages() {
   std::vector<std::string> folders;
   std::vector<std::string> roots;

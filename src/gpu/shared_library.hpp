@@ -7,8 +7,9 @@
 namespace gpuexp {
 
 /// Loads the first loadable name and returns its dlopen handle, or returns null and sets `reason`.
-/// Searches the loader's path, which includes the directories that the build found, then lib64 of
-/// CUDA_HOME and /usr/local/cuda, then NVIDIA's wheels in site-packages. The library stays loaded.
+/// Searches the loader's path, which includes the directories that the build found, then lib64 and
+/// extras/CUPTI/lib64 of CUDA_HOME and /usr/local/cuda, then NVIDIA's wheels in site-packages. The
+/// library stays loaded.
 void* open_library(const std::vector<std::string>& names, std::string& reason);
 
 class LoadedLibrary {

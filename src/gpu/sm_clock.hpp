@@ -9,9 +9,10 @@
 
 namespace gpuexp {
 
-/// Reads clock64 and globaltimer on every SM at two times. The SM's mean clock between them is its
-/// number of cycles divided by the nanoseconds, whatever ran. globaltimer steps by 32 ns to 1 µs
-/// depending on the GPU; 1 ms gives an accuracy of 0.1 % on all GPUs.
+/// Reads clock64 and globaltimer on every SM at two times. The mean clock of an SM between the two
+/// times is the number of cycles divided by the nanoseconds, regardless of the SM's load.
+/// globaltimer steps by 32 ns to 1 µs depending on the GPU; 1 ms gives an accuracy of 0.1 % on all
+/// GPUs.
 class SmClock {
  public:
   explicit SmClock(int sm_count);

@@ -16,8 +16,8 @@ namespace gpuexp {
 /// several times the memory of the family's buffers.
 class Verifier {
  public:
-  /// A reference performs at most `max_operations`. If all elements of an output need more, as many
-  /// elements as this allows are drawn by the seed and compared.
+  /// If the references of all output elements need more than `max_operations`, only elements drawn
+  /// by the seed are compared: as many as `max_operations` permits, but at least 4096 per output.
   Verifier(const Family& family, const void* problem, std::uint64_t seed, double max_operations);
 
   /// Computes the references of the variant's outputs from the copy's inputs. Skips references that

@@ -24,8 +24,8 @@ struct Cell {
   bool machine_lacks = false;  ///< another GPU, more GPUs or a library could run the cell
 };
 
-/// The cells of one experiment that share a problem and a mode. The problem is set up once per
-/// group, and the group's cells are sampled in interleaved rounds.
+/// The cells of one experiment that share a problem and a mode. The cells share the set-up problem
+/// and are sampled in interleaved rounds.
 struct Group {
   std::size_t experiment = 0;
   Values values;  ///< in the order of the family's parameters
@@ -48,8 +48,8 @@ struct Plan {
 };
 
 /// Expands axes and resolves wave edges from each variant's grid and resident blocks. Skips a cell,
-/// with the reason, if the variant does not support it, its library is missing, or it needs more
-/// than `free_bytes` of device memory.
+/// with the reason, if the variant or the device does not support it, its library is missing, or it
+/// needs more than `free_bytes` of device memory.
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 
@@ -70,9 +70,10 @@ std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 std::optional<Prediction> predict_cell(const Plan& plan, const Group& group, const Cell& cell,
                                        const KernelResources& resources);
 
-/// Every n in [edges.from, edges.to] at a change of the number of waves: the last n of one number,
-/// the first n of the next, and the n after it. The other parameters have the values in `values`.
-/// Throws ConfigError if the variant's occupancy is unknown.
+/// Every n in [edges.from, edges.to] at an increase of the number of waves: the last n before it,
+/// the first n after it, and the next n. Only edges.from if the device cannot run the variant. The
+/// other parameters have the values in `values`. Throws ConfigError if the variant's grid or
+/// occupancy is unknown.
 std::vector<std::int64_t> resolve_wave_edges(const WaveEdges& edges, const Family& family,
                                              const Variant& variant, const Values& values,
                                              std::size_t parameter, const DeviceSpec& device,

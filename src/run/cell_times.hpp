@@ -21,13 +21,13 @@ class CellTimes {
   /// lines other than "KEY SECONDS".
   explicit CellTimes(std::filesystem::path file, const std::filesystem::path& recorded = {});
 
-  /// Seconds of the cell, or empty if unknown. If `counted`, they include the time to read the
+  /// Seconds of the cell, or empty if unknown. If `counted`, the duration includes reading the
   /// experiment's counters.
   std::optional<double> find(const Plan& plan, const Group& group, const Cell& cell, RunKind kind,
                              bool counted = true) const;
   void keep(const Plan& plan, const Group& group, const Cell& cell, RunKind kind, double seconds);
-  /// Writes the stored durations to the file and keeps the durations that other runs have written
-  /// to it meanwhile. Ignores errors, which make only later estimates worse.
+  /// Adds the durations of keep() to the file, which other runs may have changed meanwhile. Ignores
+  /// errors, which make only later estimates worse.
   void save() const;
 
  private:

@@ -1,4 +1,4 @@
-// Number of output elements that every executor compares with a reference.
+// Selection of the output elements that an executor compares with a reference.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ std::vector<std::size_t> written_by(const Family& family, const Variant& variant
 /// hundred of attention over 131072 tokens.
 inline constexpr double kMaxReferenceSeconds = 0.5;
 
-/// Operations per second of a reference on the device: the measured rate of a plain fp64 kernel
-/// that waits for its loads, or the datasheet's fp64 rate if that is lower. If the datasheet has
+/// Operations per second of a reference on the device: the rate of a plain fp64 kernel per SM and
+/// cycle, measured on an H200, or the datasheet's fp64 rate if that is lower. If the datasheet has
 /// no fp64 rate, the lowest fp64 rate of any GPU replaces it.
 double reference_rate(const DeviceSpec& device);
 
@@ -27,13 +27,13 @@ double reference_rate(const DeviceSpec& device);
 /// variant.
 double reference_operations(const Family& family, const void* problem, const Variant& variant);
 
-/// The share of the variant's output elements whose reference needs at most `max_operations`; 1 if
-/// all elements do.
+/// Share of the variant's output elements whose references together need at most `max_operations`;
+/// 1 if the references of all elements do.
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
                         double max_operations);
 
-/// Draws `share` of the `count` elements, but at least 4096, from the `available` elements that a
-/// launch has written.
+/// Draws share × count elements, but at least 4096, from the `available` elements that a launch has
+/// written.
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
                             std::uint64_t seed);
 
@@ -42,7 +42,8 @@ ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t avail
 /// value.
 bool is_nan_unwritten(const Buffer& output, const void* problem);
 
-/// True if the steps compute each element of the arrays independently of the other elements.
+/// True if the reference computes each element independently: one kernel with a host loop per
+/// array, and no other step.
 bool is_elementwise(const Steps& reference, const std::vector<const double*>& arrays);
 
 }  // namespace gpuexp

@@ -21,10 +21,11 @@ namespace gpuexp {
 /// Called after each sample with the sample's position in the requested sequence.
 using SampleTaken = std::function<void(std::size_t place, const Sample&)>;
 
-/// Limits of a warm-up: untimed launches, at most `launches` of them.
+/// Limits of a warm-up: at most `launches` untimed launches. After `seconds`, only the first launch
+/// may start.
 struct WarmUp {
   std::size_t launches = 1;
-  double seconds = 0;  ///< no launch starts later, except the first one
+  double seconds = 0;
 };
 
 class LaunchTimer {
@@ -47,7 +48,7 @@ class LaunchTimer {
   /// repetition has completed. All variants must be warmed up.
   virtual void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) = 0;
 
-  /// Times of an empty kernel, measured as in sample(): the launch overhead that a sample
+  /// Microseconds of an empty kernel, measured as in sample(): the launch overhead that a sample
   /// contains.
   virtual std::vector<double> sample_floor(Mode mode, int samples) = 0;
 
@@ -128,16 +129,16 @@ class Executor {
   /// problem first.
   virtual void set_up(const Family& family, const Values& values, std::uint64_t seed) = 0;
 
-  /// Fills the outputs of the variant's launch with a pattern that no correct result contains.
-  /// Computes the references of these outputs unless they exist.
+  /// Fills the outputs of the variant's launch with a pattern, which is NaN in floating-point
+  /// types. Computes the references of these outputs unless they exist or depend on the results.
   virtual void poison(const Variant& variant, Mode mode) = 0;
 
   /// Runs, untimed, the launches of one sample in the mode.
   virtual void launch(const Variant& variant, Mode mode) = 0;
 
-  /// Compares the outputs of the last launch with their references: all elements, or elements
-  /// drawn by the seed if computing all references costs too much. Also checks that guards and
-  /// inputs are unchanged; restores the inputs that set_up() stored.
+  /// Compares the outputs of the last launch with their references: all elements, or elements drawn
+  /// by the seed if computing all references costs too much. Also checks that guards and inputs are
+  /// unchanged, and restores them otherwise.
   virtual Verification check(const Variant& variant, Mode mode) = 0;
 
   Verification verify(const Variant& variant, Mode mode) {

@@ -172,7 +172,7 @@ void GroupRun::sample() {
 void GroupRun::sample_first_launches(CellState& cell) {
   Row& row = *cell.row;
   const bool one_each = variant(cell).timing == Timing::fresh_process;
-  if (!one_each) row.samples_us.clear();  // they come from an interrupted run
+  if (!one_each) row.samples_us.clear();  // samples of an interrupted run
   const auto keep = [&](std::size_t, const Sample& sample) {
     const auto round = static_cast<int>(row.samples_us.size());
     row.samples_us.push_back(sample.time_us);
@@ -212,9 +212,9 @@ double GroupRun::quantum_us(const CellState& cell) const {
   return session_.quantum_us(group_.mode, launches);
 }
 
-/// Returns all cells below their caps; empty once every cell has converged or reached a cap.
-/// Converged cells are sampled until then, because they affect
-/// clock, power and cache state of the other cells.
+/// Returns the cells to sample: all below their caps, or none once every cell has converged or
+/// reached a cap. Converged cells are sampled until then, because they affect clock, power and
+/// cache state of the other cells.
 std::vector<GroupRun::CellState*> GroupRun::wanting() {
   std::vector<CellState*> cells;
   bool is_done = true;
@@ -227,8 +227,8 @@ std::vector<GroupRun::CellState*> GroupRun::wanting() {
   return cells;
 }
 
-/// Warms up the cells that are not warm on the current set-up. True if all cells then are: a
-/// device loss invalidates earlier warm-ups.
+/// Warms up the cells that are not warm on the current set-up. True if all cells are warm
+/// afterwards: a device loss invalidates earlier warm-ups.
 bool GroupRun::warm_up(const std::vector<CellState*>& cells) {
   for (CellState* cell : cells) {
     if (cell->warm_epoch == session_.epoch()) continue;
@@ -246,9 +246,9 @@ bool GroupRun::warm_up(const std::vector<CellState*>& cells) {
   });
 }
 
-/// The cells to sample in the next time slice: as many rounds as fit, each in a random order. All
-/// slices have the same length, because the clock rises by some percent, under tensor load, in the
-/// pause after a slice, so that kernels are faster in shorter slices.
+/// The cells to sample in the next time slice of 5 ms: as many rounds as fit, at least one, each in
+/// a random order. Slices have equal lengths, because under tensor load the clock rises by some
+/// percent in the pause after each slice: shorter slices would contain faster kernels.
 std::vector<GroupRun::CellState*> GroupRun::next_rounds(const std::vector<CellState*>& cells) {
   constexpr double kSliceS = 0.005;
   int rounds = round_s_ > 0 ? static_cast<int>(std::min(kSliceS / round_s_, 1e6)) : 1;
@@ -309,8 +309,8 @@ void GroupRun::judge(CellState& cell) {
   if (row.stop_reason == StopReason::none) row.stop_reason = cap;
 }
 
-/// True if a converged cell may stop: its interval is within `fine_relative_ci` or one tick of the
-/// timer, or the group has been sampled for `fine_seconds`.
+/// True if a converged cell may stop: the half-width of its interval is at most `fine_relative_ci`
+/// of the median or half a tick of the timer, or the group has been sampled for `fine_seconds`.
 bool GroupRun::is_precise_enough(const CellState& cell, const Statistics& statistics) const {
   constexpr double kHalfTick = 0.501;  // the tick itself is known only to rounding
   return elapsed_s() >= settings().fine_seconds ||
@@ -338,7 +338,7 @@ void GroupRun::sustain(const std::vector<CellState*>& cells) {
   }
 }
 
-// The first clock reading must cover only the rounds.
+// Starts the clock once per set-up, so that the first reading covers only rounds.
 void GroupRun::start_clock(int round) {
   if (clock_epoch_ == session_.epoch()) return;
   session_.timed(&RunTimes::clock, [&] { session_.timer().start_clock(); });
@@ -348,8 +348,9 @@ void GroupRun::start_clock(int round) {
   clock_epoch_ = session_.epoch();
 }
 
-/// Assigns the clock reading to the samples since the last one. If the interval is too short, the
-/// samples are assigned the next reading, which covers them as well.
+/// Assigns a clock reading to the samples since the last reading that have none of their own,
+/// unless the GPU was mostly idle. If the interval is too short, the next reading covers these
+/// samples as well.
 void GroupRun::read_clock() {
   std::optional<ClockReading> reading;
   session_.timed(&RunTimes::clock, [&] { reading = session_.timer().sm_clock(); });

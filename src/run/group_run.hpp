@@ -26,7 +26,7 @@ class GroupRun {
     int warm_epoch = -1;   ///< Session::epoch() at its warm-up
     double elapsed_s = 0;  ///< seconds spent on its samples, including flushes
     SampleClocks clocks_mhz = {};
-    std::size_t unread = 0;  ///< first sample that the next reading of the clock covers
+    std::size_t unread = 0;  ///< index of the first sample that the next clock reading covers
     std::size_t before = 0;  ///< number of samples before the current rounds
   };
 
@@ -64,12 +64,12 @@ class GroupRun {
   std::size_t index_;
   const Experiment& experiment_;
   std::vector<CellState> cells_;
-  int round_ = 0;             ///< number of rounds taken
-  double round_s_ = 0;        ///< duration of the last round; 0 before the first
-  int unread_round_ = 0;      ///< first round that the next reading of the clock covers
+  int round_ = 0;             ///< number of rounds taken, including an interrupted run's
+  double round_s_ = 0;        ///< seconds per round in the last time slice; 0 before the first
+  int unread_round_ = 0;      ///< first round that the next clock reading covers
   int clock_epoch_ = -1;      ///< Session::epoch() when the clock was last started
   int sustained_epoch_ = -1;  ///< Session::epoch() when the launches last ran back to back
-  double since_s_ = 0;        ///< start of the first rounds
+  double since_s_ = 0;        ///< start of sampling, on the clock of Session::now_s()
   Telemetry telemetry_;       ///< during the rounds
 };
 

@@ -22,8 +22,8 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double allowed = c.tolerance.absolute + c.tolerance.relative * magnitude[i];
       const bool right = got[i] == expected[i] || std::abs(got[i] - expected[i]) <= allowed;
-      // The device may have rounded `allowed` differently: an element at `first` that is right
-      // here is wrong there, and is listed.
+      // The device may have rounded `allowed` differently. The element at `first` was wrong there,
+      // so it is listed even if it is right here.
       const std::int64_t index = begin + static_cast<std::int64_t>(i);
       if ((right || !is_checked(got[i], c, index)) && index != first) continue;
       found.push_back({buffer, index, expected[i], got[i], allowed});

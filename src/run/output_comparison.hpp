@@ -72,8 +72,8 @@ GPUEXP_HOST_DEVICE inline ComparisonSums combined(const ComparisonSums& a,
   return sum;
 }
 
-/// True if element i, with value `got`, is checked: the drawn elements, and every NaN, which marks
-/// an unwritten element and is always wrong.
+/// True if element i, with value `got`, is checked: if it was drawn or is NaN. NaN marks an
+/// unwritten element and is always wrong.
 GPUEXP_HOST_DEVICE inline bool is_checked(double got, const Comparison& c, std::int64_t i) {
   return c.draw.has(i) || got != got;
 }

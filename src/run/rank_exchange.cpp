@@ -165,8 +165,8 @@ void RankExchange::send(int rank, const RankMessage& told, int descriptor) const
 
 RankExchange::RankMessage RankExchange::receive(int rank) const {
   const int socket = socket_to(rank);
-  // Rank 0 waits for the silent rank. The other ranks wait for twice as long, so that rank 0
-  // reports the silent rank first.
+  // Rank 0 reports the silent rank. The other ranks wait for rank 0 for twice as long, so that its
+  // report comes first.
   const double patience_s = place_.rank == 0 ? patience_s_ : 2 * patience_s_;
   if (!wait_readable(socket, patience_s))
     fail_for(rank, fmt::format("has sent nothing for {:g} s", patience_s));

@@ -38,8 +38,8 @@ class OwnedDescriptor {
 /// calls in the same order.
 class RankExchange {
  public:
-  /// Waits for all ranks. Throws DeviceError that names the first rank that did not connect in
-  /// time.
+  /// Rank 0 waits for all ranks, the other ranks wait for rank 0. Throws DeviceError that names a
+  /// rank that did not connect in time.
   explicit RankExchange(const RankPlace& place, double patience_s = kPatienceS);
 
   struct RankMessage {

@@ -52,7 +52,7 @@ std::pair<double, std::string> intensity_bytes(const Row& row, const Prediction&
   return {moved_bytes_of(p), "least"};
 }
 
-// amount / (median time in seconds × scale); empty for rows without a time.
+// amount / (median time in seconds × scale); empty without a time or amount.
 std::optional<double> per_second(const Row& row, double amount, double scale) {
   if (!row.time_us || amount <= 0) return std::nullopt;
   return amount / (row.time_us->median * 1e-6) / scale;
@@ -235,7 +235,7 @@ void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
   }
 }
 
-// Clears infinite and NaN values, which ratios with a zero can have.
+// Clears infinite and NaN values of fixed columns, which result from a division by zero.
 void drop_nonfinite(ResultRecord& r) {
   for (const FixedColumn& column : fixed_columns()) {
     const auto* member = std::get_if<std::optional<double> ResultRecord::*>(&column.member);

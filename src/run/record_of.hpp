@@ -12,8 +12,9 @@
 
 namespace gpuexp {
 
-/// An empty table: the fixed columns, then param.<name> for every parameter and metric.<name> for
-/// every metric of the plan's families, and counter.<name> for every requested hardware counter.
+/// An empty table: the fixed columns except those of merged results, then param.<name> for every
+/// parameter and metric.<name> for every metric of the plan's families, and counter.<name> for
+/// every requested hardware counter.
 RecordTable empty_table(const Plan& plan);
 
 ResultRecord record_of(const RecordTable& table, const Plan& plan, const Row& row);
@@ -21,8 +22,8 @@ ResultRecord record_of(const RecordTable& table, const Plan& plan, const Row& ro
 /// The column counter.<name>; also used for counts of a single kernel.
 ColumnInfo counter_info(const SelectedCounter& counter);
 
-/// An empty table with one row per kernel of each launch. Columns: "key" (of the result row),
-/// "kernel" (index in the launch, starting at 0), "name", and the counter.<name> columns. No
+/// An empty table for one row per kernel of each counted launch. Columns: "key" (of the result
+/// row), "kernel" (index in the launch, starting at 0), "name", and the counter.<name> columns. No
 /// columns if the plan requests no counters.
 Table empty_kernel_table(const Plan& plan);
 

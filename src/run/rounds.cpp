@@ -13,7 +13,7 @@ std::vector<std::size_t> round_order(std::size_t count, std::uint64_t seed, std:
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Fisher-Yates, because std::shuffle differs between platforms. The modulo bias is below 2^-50
-  // for any group.
+  // for groups of up to 2^14 cells.
   for (std::size_t i = count; i > 1; --i)
     std::swap(order[i - 1], order[random_bits(own, count - i) % i]);
   return order;

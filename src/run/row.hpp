@@ -23,9 +23,10 @@ struct Clocks {
   std::optional<double> second_half_over_first;
 };
 
-/// Measurements of a row after its group's launches had run back to back (burst check).
+/// Measurements of the burst check: times after the group's launches ran back to back, clock and
+/// power during the second half of these launches.
 struct Sustained {
-  Statistics time_us;  ///< statistics of these samples
+  Statistics time_us;  ///< statistics of the samples taken afterwards
   std::optional<double> sm_clock_mhz;
   std::optional<double> power_w;
 };
@@ -37,20 +38,20 @@ struct Row {
   Status status = Status::not_run;
   std::string reason;  ///< set unless the row has passed
   std::optional<Prediction> prediction;
-  std::vector<double> samples_us;  ///< times of single launches, in the order of the rounds
+  std::vector<double> samples_us;  ///< times per launch, in the order of the rounds
   std::vector<double> skews_us;    ///< start skews of these samples, for problems that span GPUs
   std::optional<Statistics> time_us;
   StopReason stop_reason = StopReason::none;
   std::optional<Verification> verification;  ///< the latest verification
   MetricValues metrics;
-  std::optional<double> baseline_time_us;  ///< median of the group's baseline, once it has passed
+  std::optional<double> baseline_time_us;  ///< median time of the baseline in this group
   std::optional<SampleTraits> traits;      ///< how the samples were taken
-  std::optional<double> floor_us;          ///< median of an empty kernel in the same mode
+  std::optional<double> floor_us;          ///< median time of an empty kernel in the mode
   std::optional<Clocks> clocks;            ///< during the samples
   Telemetry telemetry;                     ///< during the samples
   std::optional<Sustained> sustained;      ///< only for groups near the power cap
   std::optional<LaunchCounts> counts;      ///< hardware counters of one launch after timing
-  std::vector<std::string> flags;          ///< caveats about the number (record/flags.hpp)
+  std::vector<std::string> flags;          ///< caveats about the times (record/flags.hpp)
 };
 
 }  // namespace gpuexp

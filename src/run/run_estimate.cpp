@@ -9,7 +9,8 @@ namespace gpuexp {
 
 namespace {
 
-// Kernels of the lessons take 1 to 10 times their limit.
+// Assumed ratio of a kernel's time to its limit. Kernels of the lessons take 1 to 10 times their
+// limit.
 constexpr double kLimitShare = 3.0;
 // Minimum seconds of a launch and its flush, excluding the kernel.
 constexpr double kPerLaunchSeconds = 1e-4;
@@ -23,8 +24,8 @@ constexpr double kPerCellSeconds = 0.01;
 // second of a pass. Allocating and filling 1 GiB takes 0.5 s.
 constexpr double kPassesOverHostMemory = 4;
 constexpr double kHostBytesPerSecond = 8e9;
-// Sampling beyond the minimum number of samples, until the median is precise enough. On an H200, it
-// takes three times as long as the minimum, but at most 0.1 s per group.
+// Sampling beyond the minimum number of samples, until the median is precise enough. On an H200,
+// these additional samples take three times as long as the minimum, but at most 0.1 s per group.
 constexpr double kExtraSamplingFactor = 3.0;
 constexpr double kMaxExtraSamplingSeconds = 0.1;
 
@@ -50,8 +51,8 @@ double host_bytes(const Family& family, const void* problem) {
   return bytes;
 }
 
-/// The limit, divided by the share of the GPU that the grid fills: a small grid takes many times
-/// its limit, a larger grid does not. A limit by PCIe or links is not divided. 0 without a limit.
+/// The limit in seconds, divided by the share of the GPU that the grid fills, because a small grid
+/// takes many times its limit. A limit by PCIe or links is not divided. 0 without a limit.
 double limit_seconds(const Prediction& cell) {
   const bool scales_with_grid = cell.waves && cell.limit.by != "pcie" && cell.limit.by != "links";
   const double filled = scales_with_grid ? cell.waves->tail_efficiency_pct / 100 : 1.0;

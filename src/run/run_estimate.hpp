@@ -24,13 +24,14 @@ class RunEstimate {
   /// sampling empty kernels, and writing reports. It was 0.47 to 0.77 s in 21 runs on an H200.
   static constexpr double kStartAndEndSeconds = 0.55;
 
-  /// Seconds of the cell's verification, warm-up and samples. The first cell of a problem also
-  /// includes the references; a skipped cell takes 0 s.
+  /// Remaining seconds of the cell: verification, warm-up, samples, burst check and counters, as
+  /// far as they have not run; 0 for a skipped cell. The first cell of a problem includes the
+  /// references.
   double cell_s(std::size_t cell) const;
   double left_s() const;
 
-  /// Uses the row's time to refine the estimates of other cells of its variant. The estimate of
-  /// the row's own cell is then only the time to read counters.
+  /// Uses the row's time to refine the estimates of other cells of its variant. The estimate of the
+  /// row's own cell is then only the time of the burst check and of counters.
   void timed(const Row& row);
   void finished(std::size_t cell) { cells_[cell].stage = Stage::done; }
 
@@ -41,7 +42,7 @@ class RunEstimate {
     const MeasureSettings* measure = nullptr;
     Mode mode = Mode::cold;
     bool is_counted = false;  ///< hardware counters are read
-    double limit_s = 0;       ///< limit, scaled to a grid that fills the GPU; 0 without a limit
+    double limit_s = 0;       ///< limit / share of the GPU that the grid fills; 0 without a limit
     double outside_s = 0;     ///< time besides samples: references and host memory
     double group_cells = 1;   ///< number of cells in its group
     std::optional<double> known_s = {};  ///< duration in an earlier run
@@ -53,7 +54,7 @@ class RunEstimate {
   RunKind kind_;
   double highest_mhz_;                             ///< maximum SM clock of the device
   std::vector<CellEstimate> cells_;                ///< by Cell::index
-  std::map<const Variant*, double> limit_shares_;  ///< time / limit of completed rows
+  std::map<const Variant*, double> limit_shares_;  ///< time / limit_s of the last timed row
   std::set<const Variant*> near_cap_;              ///< variants of groups near the power cap
 };
 

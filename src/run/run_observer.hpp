@@ -24,7 +24,8 @@ class RunObserver {
   /// The row is complete except for steps after all timing: the burst check, hardware counters,
   /// and the prediction from machine code.
   virtual void row_timed(const Row&) {}
-  /// Called once per row, in plan order, except that rows with pending steps come last.
+  /// Called once per row, in plan order, except that a row with pending steps follows when they are
+  /// complete.
   virtual void row_finished(const Row&) {}
   virtual void count_started(const Row&) {}
   virtual void uncounted(const Row&, const std::string& /*why*/) {}

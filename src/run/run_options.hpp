@@ -36,8 +36,8 @@ struct RunOptions {
   std::function<bool(const Cell&)> is_predicted;
   /// Adds counts from other sources to the counts of a cell; may be slow. May be empty.
   std::function<void(const Cell&, LaunchCounts&)> add_counts;
-  /// Called between samples; if it returns true, the run ends, and the remaining cells become
-  /// not_run.
+  /// Called between steps of the run; if it returns true, the run ends, and the remaining cells
+  /// become not_run.
   std::function<bool()> interrupted = [] { return false; };
   /// Seconds on a steady clock; tests replace it.
   std::function<double()> now_s;

@@ -12,8 +12,8 @@ namespace gpuexp {
 /// The clock during each sample of a row, in MHz; empty if no reading covers the sample.
 using SampleClocks = std::vector<std::optional<double>>;
 
-/// False if the GPU was idle for more than half of the reading, because an idle GPU runs at a
-/// different clock.
+/// False if the GPU was idle for more than half of the reading's interval, because an idle GPU runs
+/// at a different clock.
 bool covers_load(const ClockReading& reading);
 
 std::optional<Clocks> clocks_of(const SampleClocks& mhz);

@@ -26,16 +26,16 @@ using EnvironmentLookup = std::function<const char*(const char* name)>;
 /// not determine rank and number of ranks.
 std::optional<JobPlace> launched_place(const EnvironmentLookup& environment);
 
-/// Options that must be equal in all processes of a job.
+/// A process's place in a job, and options that must be equal in all processes of the job.
 struct JobOptions {
   JobPlace place;
   std::string listen = "127.0.0.1";  ///< HOST or HOST:PORT, where rank 0 listens
-  /// 32 hexadecimal digits, which require a port in `listen`. If empty, rank 0 writes its address
-  /// and a new secret to a file.
+  /// 32 lowercase hexadecimal digits, which require a port in `listen`. If empty, rank 0 writes its
+  /// address and a new secret to a file.
   std::string secret;
   std::filesystem::path folder;        ///< folder of the file with the secret
   std::vector<std::string> arguments;  ///< command line without the program's name
-  double patience_s = 60;              ///< maximum time to wait for other ranks to connect
+  double patience_s = 60;              ///< maximum seconds to wait for other ranks to connect
   std::function<bool()> interrupted = [] { return false; };  ///< true ends the wait
 };
 

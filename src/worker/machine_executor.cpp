@@ -106,7 +106,7 @@ class SampleMerger {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::vector<Sample>> samples_;  ///< by place, then by rank
-  std::vector<int> missing_;                  ///< missing ranks, by position
+  std::vector<int> missing_;                  ///< number of missing ranks, by place
   bool ended_ = false;
 };
 
@@ -134,7 +134,7 @@ std::unique_ptr<RemoteExecutor> MachineExecutor::started(int rank) {
   return executor;
 }
 
-/// Lets ranks 0 to ranks - 1 join one meeting; starts missing workers.
+/// Lets ranks 0 to ranks - 1 join one meeting unless they have joined it; starts missing workers.
 void MachineExecutor::gather(int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == static_cast<int>(ranks_.size())) {

@@ -24,11 +24,12 @@ struct MachineOptions {
   std::function<bool()> interrupted = [] { return false; };  ///< RemoteOptions::interrupted
 };
 
-/// The other workers are started when a problem first spans their GPUs. A call on such a problem
-/// goes to all of its ranks concurrently. If one rank fails (a fault, a dead worker or a missing
-/// answer), the workers of all ranks are killed, because a kernel may wait for the failed rank and
-/// cannot be stopped otherwise. The error names the rank that failed first. The next problem gets
-/// new workers, as does a problem with a different environment.
+/// Workers except the first are started when a problem first spans their GPUs. A call on such a
+/// problem goes to all of its ranks concurrently. If one rank fails (a fault, a dead worker or a
+/// missing answer), the workers of all ranks are killed, because a kernel may wait for the failed
+/// rank and cannot be stopped otherwise. If several ranks fail, the error names the rank whose
+/// error explains most, such as a dead worker. The next problem gets new workers, as does a problem
+/// with a different environment.
 ///
 /// For a problem that spans GPUs, a sample is the slowest rank's time, with the skew between the
 /// ranks' starts. Verification covers the elements of all ranks. Counts have one "kernel" per rank,
@@ -78,7 +79,7 @@ class MachineExecutor final : public Executor,
 
  private:
   RemoteExecutor& first() const { return *ranks_.front(); }
-  /// The rank that failed first and its error; `error` is null if no rank failed.
+  /// The failed rank whose error explains most, and this error; null if no rank failed.
   struct Loss {
     int rank = -1;
     std::exception_ptr error;
@@ -96,7 +97,7 @@ class MachineExecutor final : public Executor,
   void end_all_after(const Loss& loss);
 
   MachineOptions options_;
-  std::atomic<bool> abandoned_{false};  ///< a rank has failed; the others stop waiting
+  std::atomic<bool> abandoned_{false};  ///< a rank has failed; other ranks' calls end
   std::vector<std::unique_ptr<RemoteExecutor>> ranks_;
   Environment environment_;  ///< environment of the workers
   bool is_profiled_ = false;

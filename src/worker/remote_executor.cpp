@@ -13,10 +13,10 @@ namespace gpuexp {
 
 namespace {
 
-// After an interrupt, a launch gets this time to finish.
+// After an interrupt, a request gets this time to finish.
 constexpr double kInterruptedPatienceS = 2.0;
-// Timeout, in launches, of requests that compute references: fp64 kernels are far slower than
-// measured kernels.
+// Timeout of most requests, in multiples of launch_timeout_s. Some compute references, whose fp64
+// kernels are far slower than measured kernels.
 constexpr double kReferenceLaunches = 40.0;
 // Creating a context takes seconds on machines with many GPUs.
 constexpr double kGreetingTimeoutS = 60.0;

@@ -62,7 +62,8 @@ class RemoteExecutor final : public Executor,
   /// Kills the worker. Call restart() or recover() next.
   void end() { worker_.reset(); }
 
-  /// Starts another worker. False if no request has succeeded since the last loss of a worker.
+  /// Starts another worker. False if the start fails, or if no request has succeeded since the last
+  /// loss of a worker.
   bool recover() override;
   /// Kills the worker and starts another. Throws DeviceError if that fails.
   bool restart() override;
@@ -82,9 +83,9 @@ class RemoteExecutor final : public Executor,
 
   RemoteOptions options_;
   std::unique_ptr<WorkerProcess> worker_;
-  bool is_profiled_ = false;  ///< of every new worker; greeting_'s initializer reads it
+  bool is_profiled_ = false;  ///< profile new workers; greeting_'s initializer reads this
   std::string greeting_;
-  bool has_answered_ = true;  ///< with more than an error, since the last loss
+  bool has_answered_ = true;  ///< a request has succeeded since the last loss
 };
 
 }  // namespace gpuexp

@@ -229,7 +229,8 @@ void Rendezvous::accept_guest() {
   guests_.push_back({std::move(channel), "", steady_seconds() + kPatienceS});
 }
 
-/// True once the connection has sent as many characters as a secret has, or has ended.
+/// True once the connection has sent as many characters as a secret and its newline have, or has
+/// ended.
 bool Rendezvous::hear(Guest& guest) {
   std::array<char, kSecretDigits + 1> said{};  // including the newline
   const std::size_t missing = said.size() - guest.said.size();

@@ -22,10 +22,10 @@ class Rendezvous {
   Rendezvous& operator=(const Rendezvous&) = delete;
 
   /// The next connection that has sent the secret; empty if none has within `timeout_s`. Closes
-  /// connections that send other text, or nothing for some seconds.
+  /// connections that send other text, or no complete secret within 5 s.
   std::optional<Channel> accept(double timeout_s);
 
-  /// Number of connections that sent other text than the secret.
+  /// Number of connections that sent other text than the secret, or ended before they sent it.
   int turned_away() const { return turned_away_; }
 
  private:
