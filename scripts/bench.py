@@ -32,7 +32,7 @@ REPO = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("GPUEXP_BUILD", REPO / "build"))
 GPUEXP = BUILD / "gpuexp"
 COMPILE_TIMES = "GPUEXP_COMPILE_TIMES"
-COUNTERS_AIM = 2.0  # time of a run with counters, divided by the time without counters
+COUNTERS_AIM = 2.0  # maximum time of a run with counters, divided by the time without counters
 EMPTY_FAMILY = """#include "kernels/common/launch.cuh"
 
 namespace gpuexp::empty_family {

@@ -59,7 +59,7 @@ def cells_of(rows, predictions):
 
 
 def order_counts(cells, low, high):
-    """Number of pairs of one problem whose measured times differ by a factor in [low, high), and of those predicted in order."""
+    """Number of pairs of one problem whose measured times differ by a factor in [low, high), and how many are predicted in order."""
     by_problem = defaultdict(list)
     for cell in cells:
         by_problem[cell["problem"]].append(cell)

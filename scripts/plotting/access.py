@@ -153,7 +153,7 @@ TEXT_WIDTH = 62
 
 
 def draw_lanes(annotations, titles, out):
-    """For each annotation, the source lines with their instructions, divided into active and inactive lanes."""
+    """For each annotation, the issue slots of its source lines, divided into active and inactive lanes."""
     chosen = []
     for annotation in annotations:
         kernel = annotation["kernels"][0]

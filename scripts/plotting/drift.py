@@ -41,7 +41,7 @@ def deviations(group):
 
 
 def common_part(moved):
-    """[(round, median of the variants' deviations)] of rounds in which more than half of the variants were sampled."""
+    """[(round, median of the variants' deviations)] of rounds with more than half as many samples as the fullest round."""
     rounds = {}
     for points in moved.values():
         for number, value in points:

@@ -21,7 +21,7 @@ from plotting.style import (
 
 SHORT = {"param.columns": "cols"}  # names over narrow cells
 MAX_COLUMNS = 14  # of a heat map
-SHARES = [0.25, 0.35, 0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2, 2.9, 4]  # colours change here: white is within 5 % of 1
+SHARES = [0.25, 0.35, 0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2, 2.9, 4]  # boundaries of colours; white: 0.95 to 1.05
 
 
 def text_of_axis(name, value):
@@ -30,7 +30,7 @@ def text_of_axis(name, value):
 
 
 def cases(frame, axis=None):
-    """For each row the values that distinguish it from other rows of its variant: varying parameters without the axis, and the mode."""
+    """For each row the values that distinguish it from other rows of its variant: varying parameters except the axis, and a varying mode."""
     parts = [frame[other.column].map(lambda v, name=other.label: text_of_axis(name, v))
              for other in axes(frame) if not axis or other.column != axis.column]  # fmt: skip
     if len(distinct(frame, "mode")) > 1:
@@ -51,7 +51,7 @@ def constants(frame, besides=()):
 
 
 def draw_lines(ax, frame, axis, column, label, colours_of, moved=False):
-    """The rate over the swept parameter, with a dash per case; dotted, the rate of whole sectors, where it is higher."""
+    """The rate over the swept parameter, with a dash per case; dotted: the rate of whole sectors, if it is over 5 % higher."""
     ends, dotted = [], False
     frame = frame.assign(case=cases(frame, axis))
     dashes = dict(zip(distinct(frame, "case"), DASHES * len(frame)))
@@ -75,7 +75,7 @@ def draw_lines(ax, frame, axis, column, label, colours_of, moved=False):
 
 
 def draw_bars(ax, frame, column, label):
-    """A bar per variant; where parameters vary, a group of bars with a colour for each case."""
+    """A bar per variant or, if parameters vary, a group of bars with a colour for each case."""
     frame = frame.assign(case=cases(frame))
     variants, names = distinct(frame, "variant"), distinct(frame, "case")
     series = [(name or None, colour, numbers(rows.drop_duplicates("variant").set_index("variant"), column).reindex(variants), None)
@@ -87,7 +87,7 @@ def draw_bars(ax, frame, column, label):
 
 
 def draw_experiment(ax, frame, colours_of, moved=False):
-    """A panel for one experiment: lines where a parameter is swept, bars elsewhere."""
+    """A panel for one experiment: lines if a parameter is swept, else bars."""
     column, label = rate(frame)
     axis = swept(frame)
     subtitle(ax, constants(frame))

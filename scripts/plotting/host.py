@@ -181,7 +181,7 @@ def draw_lanes(ax, steps, lanes, until):
 
 
 def swept_times(frame):
-    """Time over what each experiment varies: filled, measured; open, predicted. Bars where it varies nothing."""
+    """Time over the parameter that an experiment varies: measured as filled, predicted as open circles. Bars if it varies none."""
     good = timed(frame)
     if good.empty:
         raise NothingToDraw("no row passed with a time")

@@ -11,7 +11,7 @@ NEAR, FAR = "metric.near_cycles", "metric.far_cycles"
 
 
 def working_sets(frame, size):
-    """A panel per experiment, a line per variant. If measured, a bar spans the nearest to the farthest tenth of cache lines."""
+    """A panel per experiment, a line per variant. If measured, a bar spans the latencies of the nearest to the farthest tenth of cache lines."""
     good = timed_with(frame, size.column, CYCLES)
     good = good.assign(x=numbers(good, size.column), y=numbers(good, CYCLES)).dropna(subset=["x", "y"])
     shades = colours(distinct(good, "variant"))

@@ -12,7 +12,7 @@ from plotting.style import GREY, PALETTE, plt, save, titled
 
 RANKS = 4
 DATA, OTHER = PALETTE[0], PALETTE[1]  # colours of arrows: data; requests, responses and flags
-SHADES = {0: "#FFFFFF", 1: "#DCE9F5", 2: "#A9CBE8", 3: "#6AA5D6", 4: "#0072B2"}  # by number of partial sums
+SHADES = {0: "#FFFFFF", 1: "#DCE9F5", 2: "#A9CBE8", 3: "#6AA5D6", 4: "#0072B2"}  # by number of summed GPUs
 
 
 def bare(ax):

@@ -49,7 +49,7 @@ plt.rcParams.update(
 
 
 def panels(rows, columns, width, heights, **options):
-    """A grid of panels; inches: the width of each, and the height of all or of each row, less where the figure would be too tall."""
+    """A grid of panels. Inches: `width` of a panel; `heights` of all rows or of each row, reduced if the figure would be too tall."""
     heights = heights if isinstance(heights, list) else [heights] * rows
     fitting = min(1, (MAX_HEIGHT - 0.4) / sum(heights))
     heights = [height * fitting for height in heights]
@@ -66,7 +66,7 @@ def panels(rows, columns, width, heights, **options):
 
 
 def columns_of_panels(heights):
-    """The height of the taller column, and the number of panels in the first one: one column if it fits, else two of similar height."""
+    """The height of the taller column, and the number of panels in the first column. One column if it fits, else two of similar height."""
     if sum(heights) <= MAX_PANELS_HEIGHT:
         return sum(heights), len(heights)
     splits = [(max(sum(heights[:first]), sum(heights[first:])), first) for first in range(1, len(heights) + 1)]
@@ -192,7 +192,7 @@ def draw_series(ax, rows, names="variant", looks=None, **line):
 
 
 def draw_open(ax, rows, x, y, label, size, place, looks=None):
-    """Open circles, for what was found otherwise than the points of draw_series; the label is in a legend."""
+    """Open circles, for values from another source than the points of draw_series(); the label is in a legend."""
     for _, colour, _, part in by_series(rows, looks=looks):
         ax.plot(part[x], part[y], "o", markerfacecolor="none", markeredgecolor=colour, markersize=size)
     ax.plot([], [], "o", markerfacecolor="none", markeredgecolor=GREY, markersize=size, label=label)
@@ -200,7 +200,7 @@ def draw_open(ax, rows, x, y, label, size, place, looks=None):
 
 
 def heat_map(ax, table, cmap, norm):
-    """A cell with its value, in two digits, for each number of the table; the caller sets the ticks."""
+    """A cell for each number of the table, labelled with two decimals, or one digit below 0.01; the caller sets the ticks."""
     shades = plt.get_cmap(cmap)
     ax.imshow(table, cmap=shades, norm=norm, aspect="auto")
     for (y, x), value in np.ndenumerate(table):
@@ -225,7 +225,7 @@ def note(ax, text, size=9):
 
 
 def axis_of(ax, values):
-    """Selects the scale of the x axis: logarithmic for values of equal factors over a wide range, else linear."""
+    """Selects the scale of the x axis: logarithmic for 3 or more values at least 20 % apart over a factor of 8 or more, else linear."""
     values = sorted(set(values))
     geometric = len(values) > 2 and values[0] > 0 and values[-1] / values[0] >= 8
     ratios = [b / a for a, b in zip(values, values[1:])] if geometric else []
@@ -308,7 +308,7 @@ def label_points(ax, points, others):
 
 
 def titled(figure, title, gpu=""):
-    """A head over all panels: the title, and the GPU where there is one."""
+    """A head over all panels: the title, and the GPU if given."""
     lines = [textwrap.fill(line, int(8.4 * figure.get_figwidth())) for line in (f"{title}  ·  {gpu}" if gpu else title).split("\n")]
     figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=14, fontweight="bold")
     return figure

@@ -11,7 +11,7 @@ ACTIVE_WARPS = "counter.active_warps_per_sm"
 
 
 def rate_over_occupancy(frame):
-    """A line per variant where an experiment compares variants whose occupancy varies, else as for any family."""
+    """A line per variant over occupancy if an experiment compares variants whose occupancy varies, else as for any family."""
     good = timed_with(frame, OCCUPANCY)
     colours_of = colours(distinct(good, "variant"))
 
@@ -33,7 +33,7 @@ def achieved_pct(rows):
 
 
 def draw_over_occupancy(ax, rows, colours_of):
-    """Filled, at the occupancy that resources allow; open, at the one that was counted."""
+    """Filled circles are at the occupancy that resources allow, open circles at the counted occupancy."""
     column, label = rate(rows)
     subtitle(ax, constants(rows))
     rows = rows.assign(x=numbers(rows, OCCUPANCY), y=numbers(rows, column), achieved=achieved_pct(rows))

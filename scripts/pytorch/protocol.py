@@ -140,7 +140,7 @@ def windowed_time(values):
     if not variance > 0:
         return 1.0
     n = len(values)
-    window = math.floor(1.3 * math.sqrt(n) + 0.5)  # std::round; Python's rounds halves to even
+    window = math.floor(1.3 * math.sqrt(n) + 0.5)  # std::round; Python's round() rounds halves to even
     time = 1.0
     for lag in range(1, window):
         time += 2 * (1 - lag / window) * lagged_product(signs, lag) / variance

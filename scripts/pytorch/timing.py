@@ -21,8 +21,9 @@ def prepare(launch):
 
 class GatedTimer:
     """A port of EventTimer (src/gpu/event_timer.hpp) with a different gate: a delay kernel before the first event, because PyTorch
-    has no call that waits for a value. Both gates give the same medians (docs/measuring.md). The delay estimates the host's enqueue
-    time. If the GPU has passed the first event before the last one is enqueued, the sample is repeated with a longer delay."""
+    has no call that waits for a value. Both gates give the same medians (docs/measuring.md). The delay must be longer than
+    the host's enqueue time: if the GPU passes the first event before the last one is enqueued, the sample is repeated with twice
+    the delay."""
 
     def __init__(self, cuda, flush):
         self.cuda, self.flush = cuda, flush
