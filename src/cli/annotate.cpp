@@ -42,7 +42,7 @@ struct AnnotateArguments {
   bool json = false;
 };
 
-// One problem of one variant: the variant's `shown_at` values, changed by --set.
+// The config of one variant at its `shown_at` values, changed by --set.
 Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
   std::vector<std::string> sets;
   for (const auto& [name, value] : named.variant.shown_at) {
@@ -60,8 +60,8 @@ std::string name_of_cell(const NamedVariant& named) {
   return fmt::format("{}/{}", named.family.id, named.variant.id);
 }
 
-/// Halves all extents together until all blocks of the variant can be executed, and returns the
-/// extents as --set options. If no size fits, returns "" and sets `refusal` to the last reason.
+/// Halves all extents together until the CPU can execute the variant, and returns the extents as
+/// --set options. If no size fits, returns "" and sets `refusal` to the last reason.
 std::string fitting_sets(const NamedVariant& named, Values values, const DeviceSpec& device,
                          SimulationLimits& limits, std::string& refusal) {
   constexpr int kMaxHalvings = 24;
@@ -293,7 +293,7 @@ class AnnotateRun {
   Plan plan_;
   std::vector<Shape> shapes_;
   std::optional<AskedWarp> requested_;
-  std::optional<OpenDevice> gpu_;  ///< the GPU that also counts; only with --counters
+  std::optional<OpenDevice> gpu_;  ///< the GPU that counts executions; only with --counters
   std::vector<CountedInstruction> counted_;
 };
 

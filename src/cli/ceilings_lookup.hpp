@@ -20,7 +20,7 @@ CeilingSource ceiling_source_of(const DeviceInfo& device);
 MeasuringConditions conditions_of(const DeviceInfo& device);
 
 /// <data>/ceilings/<uuid>.json, where <data> is $GPUEXP_DATA_DIR, else $XDG_DATA_HOME/gpuexp, else
-/// ~/.local/share/gpuexp. Empty if the environment sets none of these variables.
+/// ~/.local/share/gpuexp. Empty if neither these variables nor HOME are set.
 std::optional<std::filesystem::path> ceilings_path(const std::string& uuid);
 
 /// <data>/ceilings/<uuid>+<uuid>.json for the links between two GPUs, with the UUIDs sorted.

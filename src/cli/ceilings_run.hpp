@@ -45,7 +45,7 @@ Topology topology_here();
 
 struct LinkRun {
   DeviceInfo peer;
-  GpuLink link;     ///< according to the driver
+  GpuLink link;     ///< properties of the link according to NVML
   std::string way;  ///< kind of connection, such as "NV18"
   CeilingsRun run;  ///< configs/links.json; empty if `link` has no peer access
 };

@@ -20,7 +20,7 @@ struct ComparisonOptions {
   void add_to(Command& command, Option* only_with = nullptr);
 };
 
-/// "0.98 % or 0.08 µs, whichever is larger".
+/// The effect as text: "0.98 % or 0.08 µs, whichever is larger".
 std::string effect_text(const MinimumEffect& effect);
 
 struct EffectInForce {
@@ -58,7 +58,8 @@ struct ComparisonOutput {
   std::string json;
 };
 
-/// Throws ConfigError if the report, read from file `name`, is simulated: it then has no times.
+/// Throws ConfigError if the report, read from file `name`, is simulated, because simulated reports
+/// have no measured times.
 void check_measured(const std::string& name, const Report& report);
 
 /// Compares the runs and writes the outputs. Returns ExitCode::regressed if an outcome that

@@ -170,7 +170,7 @@ class CodeText {
   const Plan& plan_;
   const KernelResources& resources_;
   std::string text_;
-  std::map<std::string, std::string> first_with_;  // by name and figures of a kernel
+  std::map<std::string, std::string> first_with_;  // by kernel and its text: first variant
   std::set<const InstructionClass*> classes_;
 };
 

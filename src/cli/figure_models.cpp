@@ -69,7 +69,7 @@ class ModelRows {
         if (is_claimed(record_of(table, plan_, row), claims)) {
           claimed.emplace_back(&group, row);
         } else if (cell.skip_reason.empty()) {
-          cell.skip_reason = "no claim refers to it";  // not executed
+          cell.skip_reason = "no claim refers to it";  // so that it is not executed
         }
       }
     }

@@ -18,7 +18,7 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
                    const Context& context, unsigned threads);
 
 /// <cache>/predictions, where <cache> is $GPUEXP_CACHE_DIR, else $XDG_CACHE_HOME/gpuexp, else
-/// ~/.cache/gpuexp. Empty if the environment sets none of these variables.
+/// ~/.cache/gpuexp. Empty if neither these variables nor HOME are set.
 std::filesystem::path predictions_folder();
 
 /// The GPU model's cell times, from <cache>/cell_times, else from configs/cell_times.

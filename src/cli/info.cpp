@@ -25,7 +25,7 @@ namespace {
 
 struct MeasureOptions {
   int device = 0;
-  bool json = false;  ///< print the file's content
+  bool json = false;  ///< print the ceilings as JSON
   std::string out;    ///< file to write; empty: the file that ceiling_source_of() reads
 };
 

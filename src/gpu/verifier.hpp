@@ -17,7 +17,8 @@ namespace gpuexp {
 class Verifier {
  public:
   /// If the references of all output elements need more than `max_operations`, only elements drawn
-  /// by the seed are compared: as many as `max_operations` permits, but at least 4096 per output.
+  /// by the seed are compared: about as many as `max_operations` permits, or about 4096 per output
+  /// if that is more.
   Verifier(const Family& family, const void* problem, std::uint64_t seed, double max_operations);
 
   /// Computes the references of the variant's outputs from the copy's inputs. Skips references that

@@ -32,8 +32,8 @@ double reference_operations(const Family& family, const void* problem, const Var
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
                         double max_operations);
 
-/// Draws share × count elements, but at least 4096, from the `available` elements that a launch has
-/// written.
+/// Draws about share × count elements, or about 4096 if that is more, from the `available` elements
+/// that a launch has written.
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
                             std::uint64_t seed);
 

@@ -10,8 +10,9 @@
 
 namespace gpuexp {
 
-/// Rank 0's side. Without a secret in the options, rank 0 writes its address and a random 128-bit
-/// secret to a file while it listens. Only this user can read the file and enter its folder.
+/// Rank 0's side of the connections to the other ranks. Without a secret in the options, rank 0
+/// writes its address and a random 128-bit secret to a file while it listens. Only this user can
+/// read the file and enter its folder.
 class Rendezvous {
  public:
   /// Throws ConfigError if rank 0 cannot listen on the address, if the secret is malformed, or if
@@ -40,7 +41,7 @@ class Rendezvous {
 
   std::string secret_;
   Channel listener_;
-  std::filesystem::path file_;  ///< empty if there is none
+  std::filesystem::path file_;  ///< file with address and secret; empty if there is none
   std::vector<Guest> guests_;
   int turned_away_ = 0;
 };
