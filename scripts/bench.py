@@ -130,7 +130,7 @@ def build(options):
 
 
 def measured_run(binary, config, out, *options):
-    """Wall time, resource usage, times of the phases in the run's log, and number of rows."""
+    """Wall time, resource usage, times of the phases in the run's log, and number of its row lines (up to two per row)."""
     wall, used = called([binary, "run", config, "--out", out, "--quiet", *options])
     with open(out / "log.jsonl", encoding="utf-8") as log:
         lines = [line for line in map(json.loads, log) if isinstance(line, dict)]

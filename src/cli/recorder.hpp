@@ -109,8 +109,8 @@ void print_notes(const Recorder& recorder, const Report& report);
 std::filesystem::path results_folder(const std::string& out, const std::string& name,
                                      std::time_t started);
 
-/// Creates the folder. Throws ConfigError if it contains results, so that no run overwrites
-/// another.
+/// Creates the folder. Throws ConfigError if it contains results or a log, so that no run
+/// overwrites another.
 void claim_folder(const std::filesystem::path& folder);
 
 /// Writes results.csv, results.json and, if hardware counters were read, kernels.csv. Throws

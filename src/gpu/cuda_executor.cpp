@@ -325,7 +325,7 @@ class CudaExecutor final : public Executor,
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
 
  private:
-  static constexpr int kMaxReplays = 50;  ///< per sample, of a graph of back-to-back launches
+  static constexpr int kMaxReplays = 50;  ///< per sample in Mode::back_to_back_graph
 
   static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
   bool is_gated(const Variant& variant) const {
@@ -419,9 +419,9 @@ class CudaExecutor final : public Executor,
 
   /// Number of launches after which L2 is in the state that it has before a sample.
   int priming_launches(ProblemLaunches& problem, const Variant& variant, Mode mode) {
-    // Early launches leave only a part of the data that L2 can keep. With gather_sequential and 24
-    // MiB on an H200, 80 % of sectors hit after one launch, 93 % after two, 97 % after four, and 98
-    // % after eight or sixteen.
+    // The first launches leave only a part of the data that L2 can keep. With gather_sequential and
+    // 24 MiB on an H200, 80 % of sectors hit after one launch, 93 % after two, 97 % after four, and
+    // 98 % after eight or sixteen.
     constexpr int kMax = 8;
     constexpr double kMinPrimingUs = 1000;
     clear_state(problem, variant, mode);
@@ -524,7 +524,7 @@ class CudaExecutor final : public Executor,
   SmClock sample_clock_;  ///< clock during one long sample
   CacheFlush flush_;
   double flush_us_ = std::numeric_limits<double>::infinity();  ///< minimum time of a flush
-  double busy_us_ = 0;                        ///< GPU time of samples since sm_clock_ was read
+  double busy_us_ = 0;  ///< GPU time of launches and flushes since sm_clock_ was read
   std::optional<HardwareCounters> counters_;  ///< created on first use
 
   std::optional<PeerGroup> peers_;          ///< the group that join() has joined

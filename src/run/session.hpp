@@ -19,7 +19,7 @@ inline WarmUp warm_up_of(const MeasureSettings& settings) {
   return {static_cast<std::size_t>(settings.warmup_launches), settings.warmup_seconds};
 }
 
-/// The device was lost by another cell and cannot be recovered.
+/// The device was lost earlier and cannot be recovered.
 class DeviceGone : public DeviceError {
  public:
   explicit DeviceGone(const std::string& what) : DeviceError(what, DeviceFault::lost) {}
@@ -31,7 +31,7 @@ class Session {
   Session(Executor& executor, Tracer& tracer, RunObserver& observer, const RunOptions& options,
           std::function<double()> now_s);
 
-  /// Measures floor_us(), the time of an empty kernel in the mode. On failure, floor_us() stays
+  /// Measures floor_us(), the median time of an empty kernel in the mode. On failure, floor_us() is
   /// empty.
   void measure_floor(Mode mode);
   std::optional<double> floor_us(Mode mode) const;
@@ -55,7 +55,8 @@ class Session {
   /// Continues in a process that has launched nothing; false if no such process is available.
   bool restart();
 
-  /// Must be called for every DeviceError, because a lost device loses the set-up problem.
+  /// Must be called for every DeviceError: the problem is then set up again, and a lost device is
+  /// recovered first.
   void failed(const DeviceError& error);
 
   /// Why no further step can run; empty while the run can continue.
