@@ -34,7 +34,7 @@ inline std::int64_t element_bytes(const Problem& p) {
 }
 
 /// Floating-point operations of one matrix product, such as Q·Kᵀ: a multiply-add per element of a
-/// head for each pair of a query and a key that it attends to.
+/// head for each pair of a query and a key that the query attends to.
 inline double product_operations(const Problem& p) {
   constexpr double kOperations = 2;
   return kOperations * static_cast<double>(p.head_dim * p.heads) *

@@ -83,8 +83,8 @@ struct KeyGradients {
   In* dv;
 };
 
-/// Shared memory of a block of keys: K, V, kStages stages of Q, dO, log_sum2 and delta, and dSᵀ
-/// if the block computes dQ (kAccumulatesDq).
+/// Shared memory of a thread block that processes kBlockKeys keys: K, V, kStages stages of Q, dO,
+/// log_sum2 and delta, and dSᵀ if the block computes dQ (kAccumulatesDq).
 template <int kDim, int kStages, bool kAccumulatesDq>
 struct KeyBlockTiles {
   using Tile = RowTile<kDim>;
@@ -243,7 +243,7 @@ class TileGradient {
   static constexpr int kColumnTiles = kDim / 8 * kRowWarps / kKeyWarps;
 
  public:
-  /// Fragments per tile. A warp adds one fragment, four sums per lane, with one instruction.
+  /// Number of fragments per tile; each fragment has four sums per lane.
   static constexpr int kFragments = kDim / 8 * kTileQueries / 16;
 
   __device__ __forceinline__ void multiply(const char* scores, const char* k) {

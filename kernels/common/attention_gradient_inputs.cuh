@@ -12,8 +12,8 @@
 namespace gpuexp::attention {
 
 /// Approximate log Σ e^s of a row, from operations that host and device round identically. Keys
-/// are random with variance 1/3, so scores have a standard deviation of scale·|q|/√3. The
-/// logarithm of the mean of e^s is half of the variance of s.
+/// are random with variance 1/3, so scores have a standard deviation of scale·|q|/√3. For normally
+/// distributed s, the logarithm of the mean of e^s is half of the variance of s.
 template <class In>
 struct LogSum {
   Uniform<In> q;

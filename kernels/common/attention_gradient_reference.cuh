@@ -20,7 +20,8 @@ struct GradientBound {
   double weight_error;   ///< maximum relative error of a weight
   double product_error;  ///< maximum error of dP, relative to √Σ(dO·V)²
   double delta_error;    ///< maximum error of D, relative to Σ|dO·O|
-  double stored_error;   ///< error of random sign of P·dP and P·(dP - D), if P and dP are rounded
+  double stored_error;   ///< relative error of random sign of P·dP and of P·(dP - D), if P and dP
+                         ///< are stored
 };
 
 /// Error bound of a gradient that is a sum of `terms` products, derived in kGradientDerivation.
@@ -168,8 +169,8 @@ struct GradientRows {
 
 namespace detail {
 
-/// A block computes one row of the gradient. Each thread sums one column, and computes one pair
-/// per tile of kMaxDim queries or keys.
+/// A block computes one row of the gradient. Each thread sums at most one column, and computes at
+/// most one pair per tile of kMaxDim queries or keys.
 template <class In>
 __global__ void __launch_bounds__(kMaxDim)
     gradient_kernel(GradientRows<In> rows, Gradient of, ReferenceView out) {

@@ -1,5 +1,6 @@
-// Kernels before and after the products of attention's backward pass: two values per row of
-// scores, and dQ from the sums that blocks have accumulated in memory.
+// Kernels before and after the products of attention's backward pass. The first kernel computes two
+// values per row of scores. The last kernel rounds the sums of dQ that blocks have accumulated in
+// memory.
 #pragma once
 
 #include "kernels/common/attention_gradient.cuh"
@@ -111,7 +112,7 @@ inline std::int64_t matrix_bytes(const Problem& p) {
 
 /// Sets a variant's workspace and its metric peak_bytes. own(problem) is the size of workspace
 /// that only this variant uses; kept(problem) is the size of data that the forward pass stores
-/// for it. peak_bytes also includes operands and gradients.
+/// for it. peak_bytes also includes operands, gradients and values per row.
 template <class Variant>
 void set_workspace(Variant& v, std::int64_t (*own)(const Problem&),
                    std::int64_t (*kept)(const Problem&)) {

@@ -149,8 +149,8 @@ struct ReferenceRows {
 
 namespace detail {
 
-/// A block computes one row. Each thread sums one column of O, and computes one score per tile of
-/// kMaxDim keys.
+/// A block computes one row. Each thread sums at most one column of O, and computes at most one
+/// score per tile of kMaxDim keys.
 template <class In>
 __global__ void __launch_bounds__(kMaxDim)
     reference_kernel(ReferenceRows<In> rows, ReferenceView o, ReferenceView log_sum) {

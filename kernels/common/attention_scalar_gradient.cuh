@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kGradientBlock)
   const float2 own_values = kRowsAreKeys ? float2{} : row_values(in_bounds ? own : 0);
 #pragma unroll 1
   for (int tile = 0; tile < others; tile += kGradientRows) {
-    // With a causal mask, skip tiles in which no query attends to a key.
+    // Skip tiles whose first key is after the last key that the last query attends to.
     const int last_query = min((kRowsAreKeys ? tile : begin) + kGradientRows, allowed.queries) - 1;
     if ((kRowsAreKeys ? begin : tile) >= allowed.end(last_query)) continue;
     __syncthreads();

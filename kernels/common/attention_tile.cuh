@@ -18,8 +18,8 @@ namespace gpuexp::attention {
 constexpr int kWarps = 4;
 constexpr int kBlock = 32 * kWarps;
 
-/// Rows of kDim 16-bit elements in shared memory. 16 bytes of padding shift each row by four
-/// banks, so the eight rows that ldmatrix reads at once use all 32 banks.
+/// Rows of kDim 16-bit elements in shared memory. With 16 bytes of padding, the eight rows that
+/// ldmatrix reads at once use all 32 banks.
 template <int kDim>
 struct RowTile {
   static constexpr int kPitch = 2 * kDim + 16;
@@ -340,8 +340,9 @@ class WarpAttention {
     }
   }
 
-  /// Stores scale·S, rounded to In, in rows with a stride of `pitch` elements: `left_rows` rows,
-  /// with minus infinity for keys `left_keys` and above. Requires kKeys <= kDim.
+  /// Stores scale·S, rounded to In, in rows with a stride of `pitch` elements: at most `left_rows`
+  /// rows and `left_keys` keys. Minus infinity pads each row to a multiple of 8 keys. Requires
+  /// kKeys <= kDim.
   __device__ __forceinline__ static void store_scores(const Scores& s, char* staging, In* to,
                                                       std::int64_t pitch, int left_rows,
                                                       int left_keys, float scale) {

@@ -20,9 +20,9 @@ struct Slices {
   std::int64_t partial_bytes() const { return count() * columns * std::int64_t{sizeof(float)}; }
 };
 
-/// Divides the rows into slices so that each SM gets `blocks_per_sm` blocks of `block_columns`
-/// columns. Slices have at least about 64 rows, so that partial sums are much smaller than the
-/// matrix.
+/// Divides the rows into slices so that each SM gets about `blocks_per_sm` blocks of
+/// `block_columns` columns. Slices have at least about 64 rows, so that partial sums are much
+/// smaller than the matrix.
 inline Slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t block_columns,
                         int blocks_per_sm, const DeviceSpec& device) {
   constexpr int kMinRows = 64;
@@ -31,7 +31,8 @@ inline Slices slices_of(std::int64_t rows, std::int64_t columns, std::int64_t bl
   return {rows, columns, ceil_div(rows, std::clamp<std::int64_t>(count, 1, max_count))};
 }
 
-/// Destination of a block's sums: one row per slice (StoreSums) or one row (AddSums).
+/// Destination of a block's sums: one row per slice (StoreSums), or one row for all slices
+/// (AddSums).
 struct StoreSums {
   float* to;
   __device__ void operator()(const Slices& s, std::int64_t column, float sum) const {

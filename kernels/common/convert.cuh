@@ -1,5 +1,5 @@
-// Conversions of elements to double and from float. types.cuh adds the 16-bit types, in a
-// separate header because their headers take long to compile.
+// Conversions of elements to double and from float. types.cuh adds the 16-bit types; it is
+// separate, because the CUDA headers of these types take long to compile.
 #pragma once
 
 #include <type_traits>

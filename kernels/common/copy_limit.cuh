@@ -1,5 +1,5 @@
-// A copy kernel: the lower bound on time for operations that read their input once and write as
-// many bytes.
+// A copy kernel: the lower bound on time for operations that read their input once and write the
+// same number of bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Arithmetic of a configurable amount for the sides of a branch ("ways"). All ways cost the same,
-// and no two ways share code.
+// Arithmetic of configurable cost for the sides of a branch ("ways"). All ways cost the same, and
+// no two ways share code.
 //
 // Way w applies `cost` dependent fused multiply-adds to x:
 //   x ← d + c·x  or  d - c·x,  the sign by bit (step mod 8) of w;  at the end  y = x + w
@@ -31,9 +31,9 @@ __device__ inline float step(float x, float d, int i) {
   return minus ? fmaf(x, static_cast<float>(-kC), d) : fmaf(x, static_cast<float>(kC), d);
 }
 
-/// Result of way kWay. A dependent FMA issues 4 cycles after the previous one, so a scheduler
-/// needs 4 warps to issue one FMA per cycle; with 2048 resident threads it has 16. The loop is
-/// unrolled by whole periods of the signs, so the sign of every step is known at compile time.
+/// Result of way kWay. A dependent FMA issues 4 cycles after the previous one, so a scheduler needs
+/// 4 warps to issue one FMA per cycle; with 2048 resident threads per SM, it has 16 warps. The loop
+/// is unrolled by whole periods of the signs, so the sign of every step is known at compile time.
 template <unsigned kWay>
 __device__ inline float run(float x, int cost) {
   constexpr int kSteps = 2 * kSignPeriod;

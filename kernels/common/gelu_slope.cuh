@@ -1,4 +1,4 @@
-// GELU and its slope by the logistic function, for 16-bit and fp32 results.
+// GELU and its derivative by the logistic function, for 16-bit and fp32 results.
 #pragma once
 
 #include "kernels/common/sigmoid.cuh"

@@ -57,8 +57,8 @@ struct TiledKernel {
   Extent block;
   std::int64_t dynamic_shared_bytes = 0;
 
-  /// Returns this kernel for every problem. Callables that choose a kernel by problem can replace
-  /// it.
+  /// Returns this kernel for every problem. Callers also accept a callable that chooses the kernel
+  /// by problem.
   template <class Problem>
   const TiledKernel& operator()(const Problem&) const {
     return *this;
@@ -229,8 +229,8 @@ inline NormBound tensor_core_bound(std::int64_t k, DataType accumulate, DataType
           kHalfSubnormal * subnormal_roundings};
 }
 
-/// Maximum k for which the bound of fp32 sums and bf16 results rejects an error of 1 % in a
-/// typical element, |value| = norm(p). At this k, the bound is 0.6 %.
+/// Maximum k of families with bf16 results of fp32 sums. At this k, the bound is 0.6 % of a typical
+/// element, |value| = norm(p), so an error of 1 % is rejected.
 inline constexpr std::int64_t kTensorCoreBoundMaxK = 16384;
 
 /// One element of the product, exact except for fp64 rounding.

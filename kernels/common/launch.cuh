@@ -1,4 +1,4 @@
-// Declaration of families, and launches as data.
+// Launch shapes of kernels, and conditions for expected changes and `unsupported`.
 #pragma once
 
 #include <algorithm>

@@ -119,8 +119,8 @@ __device__ __forceinline__ Product pipelined_sums(char* shared, Window a, Window
   return product;
 }
 
-/// Calls pipelined_sums(), and passes the tile with `corner` in C to `store`, as Product::store
-/// does.
+/// Calls pipelined_sums(), and passes the tile, whose corner in C is `corner`, to `store` by
+/// Product::store().
 template <class Product, class In, class P, int kUnitBytes, class Store>
 __device__ __forceinline__ void run_pipeline(char* shared, Window a, Window b, int k,
                                              const Corner& corner, Store&& store) {

@@ -153,7 +153,7 @@ __device__ inline void mma(MmaSums<std::int32_t>& c, const unsigned (&a)[4],
 #endif
 }
 
-/// c (a row of an 8×8 tile) += a (8×4) · b (4×8), in fp64.
+/// c (8×8) += a (8×4) · b (4×8), in fp64; a lane's c is two elements of row g.
 __device__ inline void mma_m8n8k4(double (&c)[2], double a, double b) {
 #if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"

@@ -91,7 +91,7 @@ struct Move {
   bool is_whole() const { return columns == pitch; }
 };
 
-/// Copies of a copy engine, one destination after another.
+/// Copies by a copy engine, one destination after another.
 template <class T>
 Steps copied(const Move<T>& move) {
   constexpr std::int64_t kBytes = sizeof(T);

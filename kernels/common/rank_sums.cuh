@@ -33,7 +33,8 @@ void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_ra
 enum class SumWaits {
   begin,   ///< before the sum, for the stores of earlier kernels and copies. No rank waits at the
            ///< end: a rank that later stores partial results has waited for all ranks before.
-  around,  ///< before the sum until all ranks have started, and at the end until all have loaded
+  around,  ///< before the sum until all ranks have started, and at the end until all ranks have
+           ///< loaded
   around_pushed,  ///< as `around`; the wait at the end also covers the stores of all ranks
 };
 

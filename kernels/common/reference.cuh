@@ -1,4 +1,4 @@
-// fp64 references: one thread per output element evaluates a functor.
+// fp64 references. A thread evaluates a functor for each output element, or for each term of a sum.
 #pragma once
 
 #include "family/family_of.hpp"

@@ -33,7 +33,7 @@ inline DataType matrix_type(const RowProblem& p) {
   return p.dtype;
 }
 
-/// Whether most blocks and lanes have work.
+/// Whether the matrix is large enough for most blocks and lanes to have work.
 inline bool is_large(const RowProblem& p) {
   constexpr std::int64_t kManyRows = 256, kManyColumns = 256;
   return p.rows >= kManyRows && p.columns >= kManyColumns;

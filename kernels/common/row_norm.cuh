@@ -211,9 +211,9 @@ struct ExactNorm {
     const double mean = origin(row) + above;
     const double variance = fmax(of_row.squares / n - above * above, 0.0) + kNormEpsilon;
     const double first = -above;
-    // Relative error of the variance divided by the error of the sums. It contains mean² /
-    // variance if the variance is the difference of two sums, otherwise the root of this. It also
-    // contains (first element - mean)² / variance.
+    // Relative error of the variance divided by the error of the sums. It contains mean² / variance
+    // if the variance is the difference of two sums, otherwise the square root of this ratio. It
+    // also contains (first element - mean)² / variance.
     const double ratio = mean * mean / variance;
     const double cancelled = 1 + (cancels ? ratio : sqrt(ratio)) + first * first / variance;
     const double rstd = 1 / sqrt(variance);

@@ -10,7 +10,7 @@
 namespace gpuexp {
 
 constexpr int kPartThreads = 512;
-constexpr int kPartVectors = 8;  // per thread
+constexpr int kPartVectors = 8;  // 16-byte vectors per thread
 constexpr std::int64_t kPartBytes = kPartThreads * kPartVectors * kWidestAccess;
 
 template <class T, int kVectors>
@@ -198,9 +198,10 @@ Steps launch_in_parts(Kernel block_kernel, Kernel cluster_kernel, const M& m) {
 struct RingShape {
   int blocks;
   std::int64_t part_bytes;  ///< bytes of one array's part
-  int stages;               ///< number of stages that fit; 0 if not even one does
+  int stages;               ///< number of stages, at most kMaxRingStages; 0 if not even one fits
 };
-/// The shape with the fewest blocks, 1, 2, 4 or 8, whose shared memory has two or more stages.
+/// The shape with the fewest blocks, 1, 2, 4 or 8, with parts of at most kPartBytes and two or more
+/// stages per block. If no number of blocks suffices, the shape has 8 blocks.
 inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec& device) {
   constexpr std::int64_t kOther = 1024;  // for barriers and reductions
   const std::int64_t room = device.sm.shared_bytes_per_block - kOther;
@@ -252,7 +253,8 @@ Steps launch_ring(Kernel block_kernel, Kernel cluster_kernel, const DeviceSpec& 
                 RingRoom{static_cast<int>(ring.part_bytes / kBytes), ring.stages});
 }
 
-/// Returns `v`, unsupported for rows that are not multiples of 16 bytes or exceed 8 × 64 KiB.
+/// Returns `v`, unsupported on devices without clusters, and for rows that are not multiples of 16
+/// bytes or exceed 8 × 64 KiB.
 template <class Variant>
 Variant fits_parts(Variant v) {
   v.unsupported = [](const RowProblem& p, const DeviceSpec&) -> std::optional<std::string> {

@@ -19,7 +19,7 @@ struct ExactMaxSum {
     return {max, a.sum * exp(a.max - max) + b.sum * exp(b.max - max)};
   }
 };
-/// Maximum and sum over every step-th x[i] with first <= i < columns.
+/// Maximum and Σ e^(x - max) over every step-th x[i] with first <= i < columns.
 template <class T>
 __host__ __device__ ExactMaxSum exact_max_sum(const T* x, std::int64_t columns, std::int64_t first,
                                               std::int64_t step) {

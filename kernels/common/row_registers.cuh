@@ -36,7 +36,7 @@ struct RowPart {
   static constexpr int kHeld = kVectors;
   float v[kVectors][kWidth];
   int first;  ///< start of vector 0 in the row; negative if it starts in the previous row
-  int own;    ///< number of this thread's first vector
+  int own;    ///< index of this thread's first vector
   int step;   ///< stride between this thread's vectors, in vectors
   int columns;
 
@@ -171,7 +171,7 @@ __device__ __forceinline__ void for_parts(const Group& group, const T* row, int 
   }
 }
 
-/// Maximum and sum of a row; each thread keeps kVectors 16-byte loads in flight.
+/// Maximum and Σ e^(x - max) of a row; each thread keeps kVectors 16-byte loads in flight.
 template <int kVectors, class T, class Group>
 __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) {
   MaxSum found = MergeMaxSum::identity();

@@ -41,7 +41,8 @@ Work writes(std::int64_t count, std::int64_t stride = 1, std::int64_t first = 0)
   w.moved_written = sector_bytes<T>(count, stride, first);
   return w;
 }
-/// The work of reading `read` bytes and writing `written` bytes, in whole sectors.
+/// The work of reading `read` bytes and writing `written` bytes; transferred bytes equal useful
+/// bytes.
 inline Work moves_bytes(double read, double written) {
   Work w;
   w.bytes_read = w.moved_read = read;

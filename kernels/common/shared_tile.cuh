@@ -10,8 +10,8 @@ namespace gpuexp {
 
 /// Layout of a tile's rows in shared memory, whose 32 banks of 4 bytes span 128 bytes.
 enum class TileLayout {
-  /// 16 bytes of padding after each row shift the next row by four banks. This layout needs more
-  /// memory than the swizzled layouts, but suits any access pattern.
+  /// 16 bytes of padding after each row put the same 16 bytes of 8 consecutive rows into different
+  /// banks. This layout needs more memory than the swizzled layouts.
   padded,
   /// An xor with the row index permutes the 16-byte columns of each row. ldmatrix reads the same
   /// column of 8 consecutive rows at once; the xor puts these 8 units into different banks.
@@ -53,8 +53,8 @@ struct Window {
   const char* base;  ///< start of the matrix, always a valid address
   const char* data;
   int pitch;      ///< bytes from the start of a row to the start of the next row
-  int rows;       ///< rows from the tile's first row to the end of the matrix
-  int row_bytes;  ///< bytes from the tile's first byte to the end of the row
+  int rows;       ///< number of rows from the tile's first row to the end of the matrix
+  int row_bytes;  ///< number of bytes from the tile's first byte to the end of the row
 
   __device__ bool holds(int row, int byte) const { return row < rows && byte < row_bytes; }
   /// 32-bit offsets suffice: a tile has at most a few hundred rows of less than 2^20 bytes.

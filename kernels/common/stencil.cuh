@@ -55,9 +55,9 @@ struct WholePoint {
   }
 };
 
-/// Declares the arrays, metrics, figure, inputs and references of a stencil. Data has the points
-/// `in`, the sums `out` and the copy `copied`. Laplacian{p, d.in} is the reference functor of
-/// `out`. Points are integers, so sums are exact.
+/// Declares the arrays, metrics, plot, inputs and reference of a stencil. Data has the points `in`,
+/// the sums `out` and the copy `copied`. Laplacian{p, d.in} is the reference functor of `out`.
+/// Points are integers, so sums are exact.
 template <class Laplacian, class Problem, class Data>
 void declare_stencil(FamilyOf<Problem, Data>& f, std::int64_t (*points)(const Problem&)) {
   f.input("in", &Data::in, points)

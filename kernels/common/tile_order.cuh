@@ -9,7 +9,7 @@ struct TilePlace {
   Count column;
 };
 
-/// Position `linear` of the order described below, in a matrix of rows × columns tiles.
+/// The tile at position `linear` of the order described below, in a matrix of rows × columns tiles.
 template <auto kGroupRows, class Count = decltype(kGroupRows)>
 __device__ TilePlace<Count> grouped_tile(Count linear, Count rows, Count columns) {
   const Count per_group = kGroupRows * columns;
@@ -20,10 +20,10 @@ __device__ TilePlace<Count> grouped_tile(Count linear, Count rows, Count columns
 }
 
 /// The tile of C that this block computes, for grids of rows × columns tiles. Blocks start in the
-/// order of their linear index. This order has kGroupRows tiles of one column, then as many of
-/// the next column, so that concurrent blocks compute a compact region of C and share rows of A
-/// and columns of B in L2. In column order, the 132 concurrent blocks of an H200 would read all
-/// of A (up to 132 rows of tiles) for one or two columns of B.
+/// order of their linear index. This order has kGroupRows tiles of one column, then kGroupRows
+/// tiles of the next column, so that concurrent blocks compute a compact region of C and share rows
+/// of A and columns of B in L2. In column order, the 132 concurrent blocks of an H200 would read
+/// all of A (up to 132 rows of tiles) for one or two columns of B.
 ///
 /// The arithmetic uses the type of kGroupRows, which the caller chooses, because the type changes
 /// the register allocation of the whole kernel. With unsigned instead of int, matmul's

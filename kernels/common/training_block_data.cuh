@@ -333,7 +333,7 @@ struct InitialLogSum {
     return log2 * attention::kLn2;
   }
 };
-/// Random means around 0, and random 1/deviations around 1.5.
+/// Random means around 0, and random reciprocal standard deviations around 1.5.
 struct InitialStatistics {
   std::int64_t rows;
   __host__ __device__ float operator()(std::int64_t i) const {

@@ -17,7 +17,7 @@ namespace gpuexp::training {
 /// How a variant executes a step.
 struct Way {
   bool fuses;       ///< epilogues do element-wise operations, and one kernel does AdamW
-  bool recomputes;  ///< backward recomputes activations
+  bool recomputes;  ///< the backward pass recomputes activations
   bool by_library = false;
 };
 
@@ -94,7 +94,7 @@ struct StepNetwork {
 
 // ---- conditions of expected counter changes
 
-/// Whether most blocks and lanes have work.
+/// Whether the problem is large enough for most blocks and lanes to have work.
 template <class Problem>
 bool is_large(const Problem& p) {
   return p.rows() * p.hidden >= std::int64_t{1} << 20 && p.rows() >= p.width;
@@ -262,7 +262,7 @@ struct StepVariants {
   std::int64_t (*workspace_bytes)(const Problem&, Way, const DeviceSpec&);
   MetricValues (*memory)(const Problem&, Way);
   std::vector<std::string> written;
-  std::vector<std::string> kept;  ///< outputs of forward; recomputed as <name>_again
+  std::vector<std::string> kept;  ///< outputs of the forward pass, named <name>_again if recomputed
 
   static Steps steps(const Problem& p, const Data& d, const LaunchContext& x, Way way) {
     return with_type(p, [&](auto zero) {

@@ -155,8 +155,8 @@ struct Passes {
 // ---- the loss
 
 /// The loss is the mean of the squares of y - target; its gradient by y is multiplied by the loss
-/// scale. One kernel stores a partial sum per block. A second kernel of one block sums these, and
-/// clears the overflow flag of the step.
+/// scale. One kernel stores a partial sum per block. A second kernel of one block sums these
+/// partial sums, and clears the overflow flag of the step.
 inline constexpr int kLossBlock = 256;
 inline constexpr int kLossBlocks = 1024;
 

@@ -80,7 +80,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
 
   __host__ __device__ ReferenceElement dx_element(std::int64_t i) const {
     const std::int64_t layer = i / outer_elements,
-                       place = i % outer_elements;  // the layer with this result
+                       place = i % outer_elements;  // `layer` has this result
     if (layer + 1 == p.layers) {
       if (p.phase == Phase::backward)
         return exactly(p.overflow && place == 0 ? HUGE_VAL : to_double(found.dx(place)));
@@ -89,7 +89,7 @@ struct ExactNetwork : ExactStep<T, Problem, Data> {
     }
     if (!p.has(Phase::backward) || place >= p.batch * p.width) return unwritten();
     const std::int64_t row = place / p.width, column = place % p.width;
-    const std::int64_t above = layer + 1;  // the layer with this input
+    const std::int64_t above = layer + 1;  // the layer with this result as input
     const ProductSums sums =
         Step::row_products(d.dh, above * inner_elements + row * p.hidden,
                            above * at.each + at.w1 + column * p.hidden, p.hidden);

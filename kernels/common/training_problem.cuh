@@ -81,7 +81,7 @@ struct StepWork {
 
 // ---- inputs
 
-/// Random moments, as after earlier steps; zero if `scale` is 0.
+/// Random moments, as after earlier steps; zero if `scale` or the weight is 0.
 template <class Weights>
 struct FirstMoments {
   Weights of;
@@ -278,8 +278,8 @@ struct ExactStep {
   }
 };
 /// The reference of the loss, for evaluate_rows(). The loss is a mean of squares, without
-/// cancellation. A thread of the kernel sums at most 2^31 / (256·1024) squares, and tree
-/// reductions sum the results of the threads.
+/// cancellation. A thread of the kernel sums about n / (256·1024) squares, and tree reductions sum
+/// the results of the threads.
 template <class T>
 struct ExactLoss {
   struct Common {

@@ -82,8 +82,8 @@ class ProductOf : public WarpProduct<In, float, T> {
   }
 };
 
-// With 4-byte copies, addresses need more registers, so warps have half as many sums, and only
-// one block fits on an SM.
+// With 4-byte copies, addresses need more registers, so warps compute half the number of sums, and
+// only one block fits on an SM.
 template <int kUnitBytes>
 using TensorTile = Pipeline<Tiling<128, 128, 64, 64, kUnitBytes == 16 ? 64 : 32>, 4>;
 

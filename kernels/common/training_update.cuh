@@ -3,7 +3,8 @@
 //
 // AdamW: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
 // Loss scaling: Micikevicius and others, "Mixed Precision Training", ICLR 2018, section 3.2. If a
-// gradient of a step is not finite, the step changes only the loss scale.
+// gradient of a step is not finite, the step halves the loss scale and leaves weights and moments
+// unchanged.
 #pragma once
 
 #include <cmath>
@@ -169,7 +170,7 @@ inline __global__ void end_step_kernel(State* state, int interval) {
   *state = next_state(*state, interval);
 }
 
-// ---- launching them
+// ---- launches
 
 template <class... Parameters, class... Arguments>
 Steps launch_on_elements(void (*kernel)(Parameters...), std::int64_t n, Arguments... arguments) {

@@ -141,8 +141,8 @@ class WarpProduct {
   /// Loads the fragments of step `step`, less than kSteps, from tiles in shared memory.
   __device__ static void load(Fragments& f, const char* a_tile, const char* b_tile, int step) {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    // Lanes 0 to 15 provide the row addresses of the left 16 bytes, lanes 16 to 31 those of the
-    // right 16 bytes.
+    // Lanes 0 to 15 provide the row addresses of the left 16 bytes, lanes 16 to 31 the row
+    // addresses of the right 16 bytes.
     const int row = lane % 16;
     const int byte = lane / 16 * 16;
     // The swizzle repeats every 8 rows and 128 bytes, so offsets of whole periods are constants.
