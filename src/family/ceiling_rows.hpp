@@ -16,7 +16,7 @@ struct CeilingRows {
   enum class Kind {
     rate,     ///< column `amount` divided by time
     latency,  ///< time divided by column `amount`
-    sm_clock  ///< SM clock of the row, for a variant that no power limit slows
+    sm_clock  ///< SM clock of the row, for variants whose clock the power limit does not reduce
   };
 
   /// `ceiling` is a CeilingTerm::id; `amount` is a column name.
@@ -28,11 +28,11 @@ struct CeilingRows {
 
   /// Selects the rows with this value of the parameter.
   CeilingRows& where(std::string name, std::string wanted);
-  /// Multiplies the amount by the number of the ceiling's units per count on the device.
+  /// Multiplies the column's value by units(device), the number of the ceiling's units per count.
   CeilingRows& times(double (*units)(const DeviceSpec&));
   /// Subtracts the time of an empty kernel from the row's time.
   CeilingRows& without_launch();
-  /// Subtracts this share of the other variant's time for the same problem.
+  /// Subtracts `share` times the time of `variant`, for the same problem, from the row's time.
   CeilingRows& without(std::string variant, double share);
 
   std::string ceiling;
@@ -42,7 +42,7 @@ struct CeilingRows {
   std::string amount;
   std::string parameter = {};
   std::string value = {};
-  double (*units_of)(const DeviceSpec&) = nullptr;  ///< null: 1
+  double (*units_of)(const DeviceSpec&) = nullptr;  ///< null: factor 1
   bool launch_is_overhead = false;
   std::string overhead_variant = {};
   double overhead_share = 0;

@@ -19,7 +19,7 @@ std::optional<double> sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// A metric's value for the whole launch, from its values of each kernel.
+// Combines a metric's values of a launch's kernels; empty if they cannot be combined.
 std::optional<double> combined(const std::string& metric, const std::vector<double>& values) {
   if (values.size() == 1) return values.front();
   if (values.empty()) return std::nullopt;

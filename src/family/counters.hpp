@@ -27,8 +27,8 @@ struct LaunchCounts {
 
 /// A counter's value is scale × numerator / denominator, or scale × numerator if there is no
 /// denominator. For several kernels, numerators and denominators are summed before the division.
-/// This is exact for sums over the units of the GPU, and for `.avg` and `.max` of cycles, because
-/// kernels run one after another.
+/// The result is exact for sums over the units of the GPU, and for `.avg` and `.max` of cycles,
+/// because kernels run one after another.
 struct Counter {
   std::string_view id;     ///< column name without "counter."
   std::string_view group;  ///< group for `--counters GROUP`
@@ -265,8 +265,9 @@ std::vector<SelectedCounter> select_counters(const std::vector<std::string>& nam
 std::vector<std::string> metrics_of(const std::vector<SelectedCounter>& counters);
 
 /// The counter's value over all kernels of a launch, or for kernel number `kernel`. Over several
-/// kernels, metrics are summed, except "….max" and "….min". Empty if a metric is missing or
-/// cannot be combined, or if the denominator is 0.
+/// kernels, numerators and denominators are summed. Without a denominator, "….max" and "….min"
+/// metrics are not summed but give the maximum or minimum. Empty if a metric is missing, is not
+/// finite or cannot be combined, or if the denominator is not positive.
 std::optional<double> counted(const SelectedCounter& counter, const LaunchCounts& counts,
                               std::optional<std::size_t> kernel = std::nullopt);
 

@@ -12,8 +12,8 @@ namespace gpuexp {
 /// Selects pieces of kPiece neighbouring elements by a hash of the piece's index, so that device
 /// and host select the same pieces without a list.
 struct ElementDraw {
-  /// Neighbouring elements share data that the reference reads. Pieces are short, because errors
-  /// often cover rows and tiles.
+  /// Elements of a piece share data that the reference reads. Pieces are short and therefore spread
+  /// over the output, because errors often cover whole rows or tiles.
   static constexpr std::int64_t kPiece = 64;
 
   std::uint64_t seed = 0;

@@ -25,7 +25,7 @@ inline constexpr std::array kDirections{Direction::decreases, Direction::increas
                                         Direction::unchanged};
 std::string_view name_of(Direction direction);
 
-/// Maximum factor of a change that counts as unchanged, if none is given.
+/// Default factor: the minimum of a decrease or increase, the maximum for Direction::unchanged.
 inline constexpr double kUnchangedFactor = 1.05;
 
 /// Expected change of one counter between two variants. Condition is a predicate of the problem:
@@ -78,8 +78,8 @@ std::vector<ExpectedChange> expected_changes_at(const std::vector<ExpectedChange
 /// unchanged 1.05".
 std::string text_of(const std::vector<ExpectedChange>& changes);
 
-/// Parses the column's text. Empty if an entry is invalid, for example if it has a direction of a
-/// later version.
+/// Parses the column's text. Empty if an entry is invalid, for example if this version does not
+/// know its direction.
 std::optional<std::vector<ExpectedChange>> expected_changes_in(std::string_view text);
 
 }  // namespace gpuexp

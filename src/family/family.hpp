@@ -46,22 +46,22 @@ struct Parameter {
   bool names_file(const Value& value) const;
 };
 
-/// In the order of Family::parameters.
+/// Parameter values, in the order of Family::parameters.
 using Values = std::vector<Value>;
 
 /// The minimum work of a variant on any hardware.
 struct Work {
   double bytes_read = 0;     ///< useful bytes: each required input element once
   double bytes_written = 0;  ///< useful bytes: each output element once
-  /// Bytes that DRAM must transfer if the caches are empty before the launch and each line is
-  /// fetched once: useful bytes rounded up to whole 32-byte sectors.
+  /// Bytes that DRAM must transfer if the caches are empty before the launch and each sector is
+  /// transferred once: useful bytes rounded up to whole 32-byte sectors.
   double moved_read = 0;
   double moved_written = 0;
   // Bytes transferred between host and device.
   double to_device = 0;
   double to_host = 0;
-  // Bytes over the links between GPUs: maximum that a rank sends, and maximum that a rank
-  // receives.
+  // Bytes over the links between GPUs: the maximum over the ranks of bytes sent, and of bytes
+  // received.
   double to_peers = 0;
   double from_peers = 0;
   std::vector<Operations> operations;
@@ -86,7 +86,7 @@ inline constexpr const char* kStepCyclesMetric = "step_cycles";
 
 struct LaunchContext {
   const DeviceSpec& device;
-  void* workspace;  ///< Variant::workspace_bytes uninitialised device bytes, 256-byte aligned
+  void* workspace;  ///< uninitialized device memory, 256-byte aligned, of Variant::workspace_bytes
   WaitReport* report = nullptr;  ///< in host memory that kernels can write; null for one GPU
 };
 
@@ -105,8 +105,8 @@ struct Measurement {
 enum class Timing {
   gated,    ///< CUDA events; the stream is blocked until the launch is enqueued, so that the time
             ///< contains no host latency
-  ungated,  ///< CUDA events, for a launch that waits for the GPU, which cannot be gated or captured
-            ///< into a graph
+  ungated,  ///< CUDA events; for launches that wait for the GPU, which can be neither gated nor
+            ///< captured into a graph
   host_clock,     ///< host clock, from before the launch is enqueued until the GPU has finished
   fresh_process,  ///< host clock; each sample is the first launch of a process, including its
                   ///< preparation and everything loaded on first use
@@ -128,11 +128,11 @@ enum class Submission {
 /// Properties of a variant that do not depend on the problem.
 struct VariantFacts {
   std::string id;  ///< names the mechanism; unique in the family
-  /// Explains what changed, which resource it relieves, its cost, and which counter should change.
-  /// If empty, it is the comment above the variant (variant_comments.hpp).
+  /// Explains what the variant changes, which resource the change relieves, its cost, and which
+  /// counter should change. If empty, the comment above the variant is used (variant_comments.hpp).
   std::string why;
-  std::string compare_to;  ///< variant that differs only by this mechanism; empty for the first one
-  bool is_vendor = false;  ///< a library call, whose launch shapes are unknown
+  std::string compare_to;          ///< variant that differs only by this mechanism; may be empty
+  bool is_vendor = false;          ///< a library call, whose launch shapes are unknown
   int min_compute_capability = 0;  ///< 80 for 8.0
   Timing timing = Timing::gated;
   Submission submission = Submission::one_by_one;
@@ -144,13 +144,13 @@ struct VariantFacts {
   /// Parameter values that replace the defaults in `annotate` and in tests of expected_changes.
   /// Required if the variant does not support the defaults.
   std::vector<std::pair<std::string, Value>> shown_at;
-  /// Names of the outputs that a launch writes; empty: all outputs. Verification and error
-  /// columns use only these outputs. For variants that store different types, for example.
+  /// Names of the outputs that a launch writes; empty: all outputs. Verification and error columns
+  /// use only these outputs.
   std::vector<std::string> writes;
   /// Returns why a required library is unavailable on this machine. Uses no GPU.
   Callback<std::optional<std::string>()> unavailable;
 
-  // Defined in family.cpp, so that family files do not compile these again.
+  // Defined in family.cpp, so that kernel files do not compile these functions.
   VariantFacts();
   VariantFacts(const VariantFacts&);
   VariantFacts(VariantFacts&&) noexcept;
@@ -239,8 +239,8 @@ struct Buffer {
   Callback<Tolerance(const void* problem)> tolerance;
   Residence residence = Residence::device;
   /// For state of problems that span GPUs: index of the first 32-bit word in which other ranks
-  /// store the number of the launch, counted from 1. The rank waits until words have at least
-  /// this number. An executor that runs only one rank stores a larger number there.
+  /// store the number of the launch, counted from 1. The rank waits until these words have at least
+  /// this number. An executor that runs only one rank stores a larger number in them.
   std::optional<std::int64_t> flags_from = {};
 };
 

@@ -213,9 +213,9 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Adds a choice that also accepts names of files that match one of `patterns` ("*.mtx"). For a
-  /// file, sets `member` to `of_file` and `file` to the name. Parameter documents `file_error`
-  /// and `unless_file`.
+  /// Adds a choice that also accepts file names that match one of `patterns` ("*.mtx"). For a file,
+  /// sets `member` to `of_file` and `file` to the name. Parameter documents `file_error` and
+  /// `unless_file`.
   template <class T>
   FamilyOf& choice_or_file(std::string name, T Problem::*member,
                            std::vector<std::pair<std::string, T>> options,
@@ -294,7 +294,7 @@ class FamilyOf : public FamilyDeclaration {
     return *this;
   }
 
-  /// Appends variants in the order of their explanations, simplest first.
+  /// Appends variants, simplest first. Documentation explains them in this order.
   template <class... Variants>
   FamilyOf& variants(const Variants&... all) {
     (variant(all), ...);

@@ -25,7 +25,7 @@ bool is_part_of_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Whether the line contains the name followed by a parameter list.
+// Whether the line contains the name as a whole word, followed by "(".
 bool declares(std::string_view line, std::string_view name) {
   for (std::size_t at = line.find(name); at != std::string_view::npos;
        at = line.find(name, at + 1)) {
@@ -39,14 +39,14 @@ bool starts_declaration(std::string_view line) {
   return !line.empty() && is_part_of_name(line.front()) && !line.starts_with("namespace");
 }
 
-// A definition starts and ends in the first column.
+// Indices of the lines of a definition, which starts in the first column.
 struct Definition {
   std::size_t first;
-  std::size_t body;  ///< line of the opening brace
+  std::size_t body;  ///< contains the opening brace
   std::size_t last;
 };
 
-// Reads a definition from a line in the first column; last is 0 if a semicolon precedes a brace.
+// Reads the definition that starts in line `first`; `last` is 0 if no definition starts there.
 Definition definition_from(const std::vector<std::string_view>& lines, std::size_t first) {
   Definition found{first, first, 0};
   while (found.body < lines.size() && lines[found.body].find('{') == std::string_view::npos) {

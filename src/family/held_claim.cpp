@@ -42,7 +42,8 @@ bool read_parameters(std::string_view text, HeldClaim& claim) {
   return !claim.at.empty();
 }
 
-// Parses " × VARIANT", " within P %" (only after "=") and " at NAME=VALUE, ...", all optional.
+// Parses " × VARIANT", " within P %" (only if the relation is "=") and " at NAME=VALUE, ...", all
+// optional.
 bool read_rest(std::string_view text, HeldClaim& claim) {
   bool has_tolerance = false;
   while (!text.empty()) {

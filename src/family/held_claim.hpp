@@ -19,14 +19,14 @@ namespace gpuexp {
 /// Quantities that are neither counters nor metrics. If a launch has several kernels, quantities
 /// of a kernel refer to the kernel with the maximum number of threads.
 inline constexpr std::array<std::string_view, 10> kHeldQuantities{
-    "bank_conflict",       // maximum over shared-memory accesses of wavefronts / minimum wavefronts
-                           // for the same bytes
-    "barriers_per_block",  // block barriers that a warp executes, on average
+    "bank_conflict",  // maximum ratio, over shared-memory accesses, of wavefronts to the minimum
+                      // number of wavefronts for the same bytes
+    "barriers_per_block",  // mean number of block barriers that a warp executes
     "registers_per_thread", "shared_bytes_per_block", "threads_per_block", "blocks_per_sm",
     "blocks",  // blocks of the grid
     "kernels",
     "bytes_written",   // useful bytes that the variant declares
-    "bytes_to_peers",  // by the rank that sends most to other GPUs, as declared by the variant
+    "bytes_to_peers",  // declared bytes sent to other GPUs, maximum over the ranks
 };
 
 enum class HeldRelation { equal, at_most, at_least };

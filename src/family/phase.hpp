@@ -34,7 +34,7 @@ struct Phase {
   // Successive waits on the longest dependency chain:
   int signals = 0;     ///< waits for a word that another rank stores into this rank's memory
   int link_loads = 0;  ///< loads from another rank's memory
-  int fences = 0;  ///< fences that wait until stores to another rank are visible, before signals
+  int fences = 0;  ///< fences before signals, which wait until stores to another rank are visible
   int memory_loads = 0;  ///< loads from the rank's own memory, served by L2
   double memory_bytes = 0;
   std::vector<Operations> operations = {};
@@ -52,7 +52,7 @@ struct Phase {
   double kernel_latency_us = 0;  ///< kernel_us minus the time of the kernel's busiest resource
   double sm_share = 1;           ///< share of the SMs that the phase occupies; copies occupy none
   int stream = 0;
-  std::vector<std::size_t> after = {};  ///< indices of earlier phases for which it waits
+  std::vector<std::size_t> after = {};  ///< indices of earlier phases for which this phase waits
 };
 
 }  // namespace gpuexp

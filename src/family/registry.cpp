@@ -131,7 +131,8 @@ std::optional<std::string> Registry::omitted_message(std::string_view id) const 
   return "family '" + std::string(id) + "' is not in this build (GPUEXP_FAMILIES=" + built_ + ")";
 }
 
-// A variant's `why` is set only if its text is computed; otherwise it is the comment above.
+// Sets each variant's `why` to the comment above the variant. A variant has either such a comment
+// or a `why` that its declaration computes.
 void Registry::explain(Family& family, std::string_view source) {
   const auto defect = [&](const std::string& variant, const std::string& what) {
     errors_.push_back(file_of(family.id) + " " + what + " '" + variant + "'");

@@ -12,7 +12,7 @@ namespace gpuexp {
 /// are data-stage wavefronts of shared memory accesses; ideal wavefronts are wavefronts without
 /// bank conflicts.
 struct SourceCounts {
-  double warps = 0;  ///< warp instructions
+  double warps = 0;  ///< number of warp instructions executed
   double lanes = 0;
   double predicated_lanes = 0;  ///< active lanes whose predicate is true
   double sectors = 0;

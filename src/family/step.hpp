@@ -1,6 +1,7 @@
-// The steps of a launch as data: kernels with shapes and packed arguments, fills, copies and
-// library calls. Variants only describe steps; the launcher (gpu/launcher.hpp) and the CPU
-// executor run them. C++17 without CUDA headers, because .cu files include it.
+// The steps of a launch as data: kernels with shapes and packed arguments, fills, copies, library
+// calls, and accesses and advice for managed memory. Variants only describe steps; the launcher
+// (gpu/launcher.hpp) and the CPU executor run them. C++17 without CUDA headers, because .cu files
+// include it.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ struct Shape {
   Extent block;
   Extent cluster;
   std::int64_t dynamic_shared_bytes = 0;
-  /// Outputs per block along each grid dimension; grid × tile must cover Family::outputs.
+  /// Number of outputs per block along each grid dimension; grid × tile must cover Family::outputs.
   Extent tile;
 };
 
@@ -105,12 +106,12 @@ struct AccessPolicyWindow {
   std::int64_t set_aside_bytes = 0;
 };
 
-/// A kernel's computation of independent items as a host loop, for executors without a GPU or
-/// that need only some items. A loop that fills inputs must give bitwise-identical values.
+/// A kernel's computation of independent items as a host loop, for executors that have no GPU or
+/// need only some items. A loop that fills inputs must give bitwise-identical values.
 struct HostLoop {
   std::int64_t items = 0;
   /// Computes items [first, end); empty: no host loop. If `to` is set, thread t of the kernel
-  /// computes item t and, with fewer threads than items, the items at the grid's stride after t.
+  /// computes item t and the items that follow t at the grid's stride.
   Callback<void(std::int64_t first, std::int64_t end)> run;
   /// Address of item 0 if the items are contiguous; null if they are not.
   void* to = nullptr;
@@ -163,7 +164,7 @@ struct PrefetchStep {
 enum class Advice {
   none,            ///< removes all advice
   stays_on_host,   ///< preferred location is the host; the device maps the memory there
-  is_mostly_read,  ///< each processor that reads it gets its own copy
+  is_mostly_read,  ///< each processor that reads the memory gets its own copy
 };
 
 struct AdviseStep {
@@ -182,8 +183,7 @@ struct HostReadStep {
 /// CUDA's legacy default stream. It and blocking streams wait for each other (CUDA C++
 /// Programming Guide, "Default stream").
 inline constexpr int kDefaultStream = -1;
-/// Streams with this number or a smaller one block with the legacy stream; streams 0 and above do
-/// not.
+/// Streams with this number or a smaller number are blocking streams; streams 0 and above are not.
 inline constexpr int kFirstBlockingStream = -2;
 
 /// Streams with this number or a larger one have high priority: their pending blocks start before
@@ -196,7 +196,7 @@ struct Step {
   /// Steps of one stream run in order. Stream 0 is timed. For negative numbers see
   /// kDefaultStream.
   int stream = 0;
-  std::vector<std::size_t> after;  ///< indices of earlier steps in other streams for which it waits
+  std::vector<std::size_t> after;  ///< indices of steps in other streams for which this step waits
 
   // Defined in step.cpp, so that family files do not compile them again.
   Step(KernelStep step);

@@ -12,7 +12,7 @@ struct StepTime {
   /// the host.
   std::string what;
   int stream = 0;
-  double begin_us = 0;  ///< from when its stream could start it
+  double begin_us = 0;  ///< time at which its stream could start the step
   double end_us = 0;
   std::optional<int> rank = {};  ///< for problems that span GPUs
 

@@ -13,7 +13,7 @@
 
 namespace gpuexp {
 
-/// Permutation of 16-byte groups within this number of bytes of a box in shared memory.
+/// Permutation of 16-byte groups within each row of 32, 64 or 128 bytes of a box in shared memory.
 enum class Swizzle { none, bytes_32, bytes_64, bytes_128 };
 
 /// Value of the elements outside the tensor in a box that is loaded. Stores skip elements outside
@@ -27,8 +27,8 @@ struct TensorMap {
   std::vector<std::int64_t> extents;
   /// Strides in bytes of all dimensions except the first: multiples of 16.
   std::vector<std::int64_t> strides;
-  /// Number of elements per copy along each dimension, at most 256. The first dimension must have
-  /// a multiple of 16 bytes.
+  /// Number of elements per copy along each dimension, at most 256. In the first dimension, the box
+  /// must have a multiple of 16 bytes.
   std::vector<std::int64_t> box;
   Swizzle swizzle = Swizzle::none;
   OutOfBoundsFill fill = OutOfBoundsFill::zero;

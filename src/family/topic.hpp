@@ -1,4 +1,5 @@
-// Topics of families in reading order. Memory comes first, because it limits most families.
+// Topics of families in reading order. Memory comes first, because it limits the speed of most
+// families.
 #pragma once
 
 #include <array>

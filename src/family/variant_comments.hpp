@@ -16,7 +16,7 @@ namespace gpuexp {
 
 struct VariantComment {
   std::string variant;  ///< text between the dashes and the colon
-  std::string why;      ///< lines of the comment after the heading, joined by single spaces
+  std::string why;      ///< comment lines after the heading, except `held`, joined by single spaces
   /// Claims in lines that start with "held: " (held_claim.hpp); "; " separates claims.
   std::vector<std::string> held;
 };
