@@ -81,11 +81,11 @@ class Json {
   bool is_integer() const { return is_unsigned() || std::holds_alternative<std::int64_t>(value_); }
   bool is_unsigned() const {
     return std::holds_alternative<std::uint64_t>(value_);
-  }  ///< non-negative integers that were parsed
+  }  ///< values of unsigned types, and parsed non-negative integers
   bool is_real() const { return std::holds_alternative<double>(value_); }
 
   /// T is bool, std::int64_t, std::uint64_t, int, double, std::string or a vector of double or of
-  /// std::string. Throws JsonError if the value has another kind.
+  /// std::string. Numbers convert to each other. Throws JsonError if the value has another kind.
   template <class T>
   T get() const;
 

@@ -85,7 +85,7 @@ class TreeBuilder {
     return list;
   }
 
-  // Appends members without searching for equal names, which would take quadratic time.
+  // Finds equal names with a hash set; searches through the members would take quadratic time.
   Json object() {
     Json object = Json::object();
     std::unordered_set<std::string> names;

@@ -22,7 +22,7 @@ Json read_json(std::string_view text, std::string_view source);
 
 /// The text of a file or pipe, decompressed if necessary. Reads at most kMaxJsonBytes + 1 bytes,
 /// from which read_json() detects a text that is too long. Throws ConfigError if the file is
-/// missing, a directory or unreadable.
+/// missing, a directory, unreadable or damaged.
 std::string read_text_file(const std::filesystem::path& path);
 
 /// Adds a member to a path ("$.axes" to "$.axes.n"), or an item ("$.axes.n[2]").

@@ -33,7 +33,7 @@ TextPlace place_at(std::string_view text, std::size_t offset);
 
 struct JsonNumber {
   double real = 0;
-  std::optional<std::int64_t> integer = {};  ///< if without point and exponent, and within 64 bits
+  std::optional<std::int64_t> integer = {};  ///< set if without point or exponent, and in int64
 };
 
 class JsonScanner {

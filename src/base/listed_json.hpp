@@ -58,7 +58,7 @@ Json listed_json(const T& value) {
   }
 }
 
-/// Throws JsonError if `json` is not the result of listed_json() for a value of type T.
+/// Throws JsonError if a value is missing or has another kind than T or its member.
 template <class T>
 T from_listed(const Json& json) {
   if constexpr (std::is_same_v<T, double>) {

@@ -244,7 +244,8 @@ std::vector<Entry> read_entries(Lines& lines, MatrixMarketHeader& header) {
   return entries;
 }
 
-// The sum must be finite, so that a row's product with inputs in [-1, 1] cannot overflow.
+// A row's absolute values must sum to at most the maximum of fp32, so that the row's product with
+// inputs in [-1, 1] cannot overflow.
 void check_row_sums(const MatrixMarket& m, const std::string& name) {
   for (std::size_t row = 0; row + 1 < m.offsets.size(); ++row) {
     double sum = 0;
@@ -317,7 +318,7 @@ const MatrixMarketHeader& matrix_market_header(const std::string& file) {
 
 namespace {
 
-// Throws if the sizes differ from those of the header from which buffers were allocated.
+// Throws if the sizes differ from the sizes in the header from which buffers were allocated.
 void check_header(const MatrixMarketHeader& read, const std::string& file) {
   const MatrixMarketHeader& planned = matrix_market_header(file);
   if (read.nonzeros() == planned.nonzeros() && read.rows == planned.rows &&

@@ -48,8 +48,8 @@ constexpr std::int64_t kMaxMatrixMarketNonzeros = std::int64_t{1} << 30;
 
 /// `name` is the file's name for error messages.
 MatrixMarketHeader read_matrix_market_header(std::istream& in, const std::string& name);
-/// Reads the whole stream. Throws InputError with the line number if the file contradicts its
-/// header, or if the sum of a row's absolute values exceeds the range of fp32.
+/// Reads the whole stream. Throws InputError if the file is invalid or contradicts its header, or
+/// if the sum of a row's absolute values exceeds the range of fp32.
 MatrixMarket read_matrix_market(std::istream& in, const std::string& name);
 
 /// The header of a file; the first call for a file reads it.

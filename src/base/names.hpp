@@ -19,8 +19,8 @@ bool is_glob(std::string_view text);
 bool is_one_of(std::string_view text, const std::vector<std::string>& names);
 
 /// The candidate that `word` probably means, ignoring case; the first of equally good candidates.
-/// If `word` has three letters or more, the shortest candidate that starts with it. Otherwise the
-/// candidate with the smallest edit distance (insertions, deletions, substitutions,
+/// If `word` has three letters or more, the shortest candidate that starts with it. If there is
+/// none, the candidate with the smallest edit distance (insertions, deletions, substitutions,
 /// transpositions), which must be at most a third of the word's length, or one edit for two or
 /// three letters.
 std::optional<std::string> nearest_name(std::string_view word,

@@ -14,7 +14,7 @@ unsigned host_threads();
 void on_threads(unsigned threads, const std::function<void()>& work);
 
 /// Splits [0, count) into parts of at most `max_items` items, and calls part(first, end) for each
-/// on several threads.
+/// part, on at most `threads` threads.
 void for_parts(unsigned threads, std::int64_t count, std::int64_t max_items,
                const std::function<void(std::int64_t first, std::int64_t end)>& part);
 

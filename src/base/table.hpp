@@ -10,13 +10,13 @@
 
 namespace gpuexp {
 
-/// monostate is a missing number: empty in CSV, null in JSON.
+/// monostate is a missing value: empty in CSV, null in JSON.
 using Field = std::variant<std::monostate, std::int64_t, double, std::string>;
 
 Field text_field(std::string_view text);
 Field number_field(const std::optional<double>& number);
 
-/// The field as plain text; "" if it is missing.
+/// The field as plain text; "" if it is missing or not finite.
 std::string text_of(const Field& field);
 /// The finite number in the field; empty if there is none.
 std::optional<double> number_in(const Field& field);

@@ -201,7 +201,8 @@ std::vector<std::string> number_texts(const std::vector<std::optional<double>>& 
 
 std::string significant(double value, int digits) {
   const double rounded = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
-  // Keeps all digits before the point up to 10^14; exponents below -4 use scientific notation.
+  // Writes all digits before the point of numbers below 10^15; exponents below -4 use scientific
+  // notation.
   const int before_point = exponent_of(rounded) + 1;
   return fmt::format("{:.{}g}", rounded,
                      before_point > 15 ? digits : std::max(digits, before_point));

@@ -16,7 +16,7 @@ struct TimeUnit {
 };
 
 /// Number of terminal columns of UTF-8 text: 0 for combining marks, 2 for East Asian wide
-/// characters and emoji (Unicode Standard Annex 11), 1 for an invalid byte.
+/// characters and emoji (Unicode Standard Annex 11), 1 for each other character or invalid byte.
 std::size_t display_width(std::string_view text);
 
 /// The text on one line. Control characters, which could control the terminal, become spaces;
@@ -41,8 +41,8 @@ std::string paragraph(const std::string& text, std::size_t width, std::size_t in
 std::string bar(double value, double full, std::size_t width);
 
 /// Number of decimals for all numbers of a column: four significant digits for the largest
-/// number, at least two for the smallest, no decimals if all are integers. Empty if more than
-/// five decimals would be necessary.
+/// number, at least two for the smallest, no decimals if all are integers. Empty if more than five
+/// decimals would be necessary, or if a number has a magnitude of 10^15 or more.
 std::optional<int> decimals_for(const std::vector<double>& values);
 
 /// Texts of a column of numbers, with the same number of decimals if decimals_for() has a result,
@@ -81,8 +81,8 @@ std::string counted(Integer count, std::string_view one, std::string_view many =
 /// Four significant digits in ns, µs, ms or s: "8.932 ms".
 std::string time_text(double time_us);
 
-/// The largest unit in which the smallest positive time is at least 1: nanoseconds if no unit is,
-/// microseconds if no time is positive.
+/// The largest unit in which the smallest positive time is at least 1; nanoseconds if there is no
+/// such unit, microseconds if no time is positive.
 TimeUnit time_unit_for(const std::vector<double>& times_us);
 
 /// Three significant digits in B, KiB, MiB or GiB: "256 MiB".

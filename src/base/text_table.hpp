@@ -9,7 +9,8 @@ namespace gpuexp {
 
 enum class Align { left, right };
 
-/// Renders rows with each column as wide as its widest cell, separated by two spaces.
+/// Renders rows. Each column is as wide as its widest title or cell, and two spaces separate
+/// columns.
 class TextTable {
  public:
   void add_column(std::string title, Align align);

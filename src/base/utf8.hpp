@@ -9,7 +9,7 @@
 namespace gpuexp {
 
 struct CodePoint {
-  std::optional<char32_t> value;  ///< empty if the byte is not valid UTF-8
+  std::optional<char32_t> value;  ///< empty if the text does not start with valid UTF-8
   std::size_t bytes = 1;
 };
 

@@ -48,7 +48,7 @@ struct MeasureSettings {
   double fine_seconds = 0.2;
   int warmup_launches = 3;
   double warmup_seconds = 0.05;  ///< no further warm-up launch starts after this time
-  double sustain_seconds = 0;    ///< back-to-back launches before a group's samples
+  double sustain_seconds = 0;    ///< duration of back-to-back launches before a group's samples
   /// Duration of back-to-back launches after the samples of a group near the power cap, which
   /// measure a longer run. 0: no such launches.
   double burst_check_seconds = 0.1;

@@ -288,7 +288,7 @@ void drop_repetitions(Experiment& experiment) {
     // A stable sort puts equal tuples next to each other, with the one written first in front.
     std::vector<std::size_t> order(items(group.front()).size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Ascending items, such as those of long ranges, need no sort.
+    // Ascending items, such as the items of a range, are distinct and need no sort.
     const auto descends = [&](std::size_t a, std::size_t b) { return !before(a, b); };
     if (std::adjacent_find(order.begin(), order.end(), descends) == order.end()) continue;
     std::ranges::stable_sort(order, before);

@@ -22,7 +22,7 @@ void read_axes(const Node& node, Experiment& experiment);
 /// contain wave_edges.
 void check_axes(const Experiment& experiment, const Node& place);
 
-/// Removes equal values of an axis and equal tuples of zipped axes, so that no problem is
+/// Removes repeated values of an axis and repeated tuples of zipped axes, so that no problem is
 /// measured twice. Duplicates arise from overlapping ranges and values.
 void drop_repetitions(Experiment& experiment);
 

@@ -23,11 +23,11 @@ std::vector<std::string> read_counters(const Node& node);
 
 void read_measure_setting(const Node& node, const MeasureKey& key, MeasureSettings& settings);
 
-/// Fails at `place` if settings contradict each other.
+/// Fails at `place` if min_samples exceeds max_samples.
 void check_measure(const MeasureSettings& settings, const Node& place);
 
-/// Whether the name is valid in file names on any system: letters, digits, '.', '_' and '-', not
-/// starting with '.'.
+/// Whether the name is valid in file names on any system: 1 to kMaxNameLength letters, digits, '.',
+/// '_' and '-', not starting with '.'.
 bool is_plain_name(std::string_view name);
 std::string read_name(const Node& node);
 

@@ -64,9 +64,9 @@ const Field* find_parameter(const ClaimedRow& row, const std::string& name) {
   return nullptr;
 }
 
-// Number of steps of zipped axes that match the row's parameters. Wave edges are unknown without
-// a device: they match any value that the row names and the config does not list, and count as
-// several values if the row names none.
+// Number of different steps of a group of axes that match the row's parameters. Wave edges are
+// unknown without a device. They match any value that the row names and the config does not list,
+// and count as several values if the row names no value.
 std::size_t matching_steps(const Experiment& experiment, const std::vector<std::size_t>& axes,
                            const ClaimedRow& row) {
   constexpr std::size_t kSeveral = 2;

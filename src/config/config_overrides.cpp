@@ -103,7 +103,7 @@ void set_axis(const Setting& setting, const Parameter& parameter, Experiment& ex
   experiment.axes.push_back({parameter.name, std::move(items), setting.option});
 }
 
-// Applies the setting. Returns whether the experiment has its key.
+// Applies the setting. Returns whether the experiment has the setting's key.
 bool set(const Setting& setting, Experiment& experiment) {
   const std::string path = fmt::format("{}.{}", experiment.name, setting.key);
   if (setting.key == "modes") {

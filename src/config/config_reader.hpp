@@ -22,10 +22,10 @@ Config parse_config(std::string text, const std::string& path, const Registry& r
                     const ConfigOverrides& overrides = {});
 
 /// Merges several configs: all experiments and figures in order, with experiments named
-/// <config>.<experiment>. A single config stays unchanged. The merged name is that of the files'
-/// common folder. The merged text is a complete config, from which a run can be resumed. Throws
-/// ConfigError if two configs have the same name or, without a seed in `overrides`, different
-/// seeds.
+/// <config>.<experiment>. A single config is not renamed. The merged config has the name of the
+/// files' common folder, or "configs". The merged text is a complete config, from which a run can
+/// be resumed. Throws ConfigError if two configs have the same name or, without a seed in
+/// `overrides`, different seeds.
 Config read_as_one(const std::vector<std::filesystem::path>& paths, const Registry& registry,
                    const ConfigOverrides& overrides = {});
 

@@ -1,6 +1,6 @@
 // The JSON Schema of configs, for editors and for users without the source, generated from the
-// reader's declarations. The reader also checks rules that JSON Schema cannot express: unique
-// names of experiments, equal lengths of zipped axes, and 4096 instead of 4096.0.
+// reader's declarations. The reader also checks rules that JSON Schema cannot express, such as
+// unique names of experiments, equal lengths of zipped axes, and 4096 instead of 4096.0.
 #include "config/config_schema.hpp"
 
 #include <algorithm>

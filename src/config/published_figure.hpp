@@ -29,7 +29,7 @@ struct Quantity {
   std::vector<ClaimedRow> rows;
   std::vector<ClaimedRow> over;
   std::vector<std::string> over_columns;  ///< columns of the rows in `over`; empty: `columns`
-  double scale = 1;  ///< number of the columns' units (or of the ratio's) in one unit of the claim
+  double scale = 1;  ///< number of units of the columns, or of the ratio, in one unit of the claim
 
   bool operator==(const Quantity&) const = default;
 };
