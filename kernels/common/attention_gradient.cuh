@@ -174,7 +174,7 @@ __device__ __forceinline__ unsigned dropout_mask_of_transposed_tile(const Heads&
 }
 
 /// Packs kept_of(tile) of all tiles of a lane, four bits per tile. Kernels call this before they
-/// compute scores, because both need many registers.
+/// compute scores, because the random words and the scores both need many registers.
 template <bool kHasDropout, int kTiles, class KeptOf>
 __device__ __forceinline__ unsigned dropout_mask(KeptOf kept_of) {
   static_assert(4 * kTiles <= 32, "a bit for each element of a lane");
@@ -231,7 +231,8 @@ __device__ __forceinline__ void store_transposed(const MmaSums<float> (&ds)[1][k
   }
 }
 
-/// dS·K for a tile of queries, by all warps of a block. Each warp computes some rows and columns.
+/// dS·K for a tile of queries, by all warps of a block. Each warp computes 16·kRowTiles rows and
+/// 8·kColumnTiles columns.
 template <class In, int kDim>
 class TileGradient {
   using Scores = RowTile<kTileQueries>;

@@ -20,7 +20,7 @@ namespace gpuexp::attention {
 enum class Mask {
   full,
   causal,  ///< query q attends to keys 0 to q + keys - queries; the last query attends to all keys
-  window,  ///< causal, limited to the last `window` of these keys
+  window,  ///< the last `window` of the keys that `causal` allows
 };
 
 struct Problem {

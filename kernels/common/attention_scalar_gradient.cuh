@@ -1,6 +1,6 @@
 // Attention's backward pass in fp32 with scalar multiply-adds, because tensor cores would round
-// fp32 operands. As in attention_backward/two_pass, there are two kernels: blocks of one compute
-// rows of queries, blocks of the other compute rows of keys. No sum is accumulated in global
+// fp32 operands. As in attention_backward/two_pass, one kernel computes the gradients of queries,
+// and another kernel computes the gradients of keys and values. No sum is accumulated in global
 // memory.
 #pragma once
 

@@ -255,7 +255,7 @@ class WarpAttention {
     for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        // Before a row attends to any key, it has no maximum to subtract.
+        // A row that has attended to no key so far has no maximum to subtract.
         const float max = max_[i][half] == -INFINITY ? 0.0f : max_[i][half];
 #pragma unroll
         for (int j = 0; j < kKeyTiles; ++j) {

@@ -2,9 +2,9 @@
 // tensor. One thread starts a copy, and the SM's copy engine executes it without registers or L1.
 // Compute capability 9.0.
 //
-// An mbarrier in shared memory counts the arriving bytes. A phase ends after its single arrival,
-// when as many bytes have arrived as this arrival announced. Phases are identified by their
-// parity; the first phase has parity 0.
+// An mbarrier in shared memory counts the arriving bytes. A phase ends when its single arrival has
+// been made and all bytes that the arrival announced have been copied. Phases are identified by
+// their parity; the first phase has parity 0.
 #pragma once
 
 #include <cstdint>
@@ -182,10 +182,9 @@ __device__ inline void wait_bulk_stores() {
 #endif
 }
 
-/// Bytes per row of a box that is swizzled in shared memory: in boxes aligned to 1024 bytes,
-/// 16-byte unit u of row r is stored at unit u xor (r mod 8) of the row (CUDA C++ Programming
-/// Guide, swizzle mode of 128 bytes). The same unit of eight consecutive rows is then in
-/// different banks.
+/// Bytes per row of a box that is swizzled in shared memory (CUDA C++ Programming Guide, swizzle
+/// mode of 128 bytes). In boxes aligned to 1024 bytes, 16-byte unit u of row r is stored at unit u
+/// xor (r mod 8) of the row. The same unit of eight consecutive rows is then in different banks.
 constexpr int kSwizzleRowBytes = 128;
 constexpr int kSwizzleUnitsPerRow = kSwizzleRowBytes / kBulkCopyAlignment;
 constexpr int kSwizzleAlignment = 1024;

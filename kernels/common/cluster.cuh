@@ -27,7 +27,8 @@ __device__ inline unsigned load_cluster_shared(unsigned address) {
   return word;
 }
 
-/// Barrier of all threads of the cluster. Their earlier stores are then visible to all of them.
+/// Barrier of all threads of the cluster. Stores before the barrier are visible to all these
+/// threads after it.
 __device__ inline void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

@@ -1,5 +1,5 @@
-// Column sums of a matrix. Each block sums a slice of the rows. It stores its result to one row
-// of partial sums per slice, which a second kernel sums, or adds it atomically to a single row.
+// Column sums of a matrix. Each block sums a slice of the rows. It stores its sums to the slice's
+// row of partial sums, which a second kernel sums, or adds its sums atomically to a single row.
 //
 // Matrices are row-major without padding. A functor computes the terms from an element's index,
 // so terms need not be in memory.
@@ -53,7 +53,7 @@ constexpr int kColumnWarps = kColumnBlock / kColumnLanes;
 template <class T>
 struct ElementTerms {
   using Element = T;
-  static constexpr int kRowsInFlight = 4;  // rows that a lane loads before it adds the first
+  static constexpr int kRowsInFlight = 4;  // rows that a lane loads before the first addition
   const T* from;
   template <int kWidth>
   __device__ void load(std::int64_t i, float (&term)[kWidth], float (&)[kWidth]) const {
@@ -86,8 +86,8 @@ __device__ void add_rows(const Terms& terms, std::int64_t i, std::int64_t step,
 /// Resident blocks per SM. Launch bounds limit registers accordingly, and the grid is one wave.
 constexpr int kTilesPerSm = 4;
 
-/// A block sums 32·kWidth columns of a slice. Its warps process the rows in turn, and combine
-/// their sums in shared memory. kWidth must divide the number of columns.
+/// A block sums 32·kWidth columns of a slice. Each warp processes every kColumnWarps-th row, and
+/// the warps combine their sums in shared memory. kWidth must divide the number of columns.
 template <int kWidth, class Terms, class Put>
 __global__ void __launch_bounds__(kColumnBlock, kTilesPerSm)
     tile_sums_kernel(Slices s, Terms terms, Put put) {
@@ -161,7 +161,8 @@ inline Steps sum_slices(const Slices& s, const float* partial, float* sums) {
                 partial, s.count(), s.columns, sums);
 }
 
-/// Launches both kernels. `partial` has Slices::partial_bytes() bytes.
+/// Launches tile_sums_kernel with StoreSums, then add_slices_kernel. `partial` has
+/// Slices::partial_bytes() bytes.
 template <class Terms>
 Steps launch_stored_tile_sums(const Slices& s, const Terms& terms, float* partial, float* sums) {
   return tile_sums(s, terms, StoreSums{partial}) + sum_slices(s, partial, sums);

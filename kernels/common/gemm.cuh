@@ -49,7 +49,7 @@ void declare_extents(FamilyOf<Problem, Data>& f, std::int64_t size) {
   f.outputs = [](const Problem& p) { return Extent{p.m, p.n, 1}; };
 }
 
-/// A kernel in which each block computes one tile of C, with its launch configuration.
+/// A kernel whose blocks compute one tile of C each, and its launch configuration.
 template <class... Parameters>
 struct TiledKernel {
   void (*kernel)(Parameters...);

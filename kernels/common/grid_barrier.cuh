@@ -17,9 +17,9 @@ __device__ inline void wait_until_at_least(const unsigned* counter, unsigned min
   } while (now < minimum);
 }
 
-/// Barrier of all threads of all blocks, which must be resident at the same time. Earlier stores
-/// are visible after it. `arrived` starts at 0. Each barrier adds gridDim.x; the total must be at
-/// most 2^32 - 1.
+/// Barrier of all threads of all blocks, which must be resident at the same time. Stores before the
+/// barrier are visible after it. `arrived` starts at 0. Each barrier adds gridDim.x; the total must
+/// be at most 2^32 - 1.
 __device__ inline void sync_grid(unsigned* arrived) {
   __syncthreads();
   if (threadIdx.x == 0) {

@@ -8,7 +8,8 @@
 
 namespace gpuexp {
 
-/// A Tiling with kStages tiles in shared memory: one is multiplied, the others are in flight.
+/// A Tiling with kStages tiles in shared memory: one tile is multiplied while the other tiles are
+/// in flight.
 template <class T, int kStages_>
 struct Pipeline : T {
   static constexpr int kStages = kStages_;

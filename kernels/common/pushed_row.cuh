@@ -25,8 +25,8 @@ struct PushedRow : ClusterRow {
     arrive_in_cluster();
   }
   /// Reduces `v` over all threads of all blocks, and returns the result to each thread. A block
-  /// stores to a slot again only after all blocks have stored to the other slot, which they do
-  /// after they have read this slot. No block can therefore overwrite a slot too early.
+  /// stores to a slot again only after all blocks have stored to the other slot. Each block stores
+  /// to the other slot after it has read this slot, so no slot is overwritten too early.
   template <int kSlot, class T, class Operation>
   __device__ T all_reduce(T v, Operation operation) const {
     static_assert(kSlot < kSlots && sizeof(T) % sizeof(unsigned) == 0, "words are pushed");

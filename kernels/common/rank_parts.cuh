@@ -48,8 +48,8 @@ inline Phase waiting_phase(const char* what, int signals, int memory_loads) {
   return phase;
 }
 
-/// Sets the phase's kernel and grid to those of the step, so that the model computes the phase's
-/// time from the kernel's machine code.
+/// Sets the phase's kernel and grid to the step's kernel and grid, so that the model computes the
+/// phase's time from the kernel's machine code.
 inline void name_kernel(Phase& phase, const Steps& step) {
   const Shape& shape = std::get<KernelStep>(step.all().front().action).shape;
   phase.kernel = shape.kernel;

@@ -20,8 +20,9 @@ struct Summed {
   std::int64_t count;
 };
 
-/// Adds the destinations of a rank's sums: the rank itself and, if `pushed`, the other ranks,
-/// starting with the next one, so that not all ranks store to the same rank at the same time.
+/// Adds the destinations of a rank's sums: the rank itself and, if `pushed`, all other ranks. The
+/// other ranks start with the next rank, so that not all ranks store to the same rank at the same
+/// time.
 template <class T, class ToRank>
 void add_targets(Summed<T>& sums, int rank, int ranks, bool pushed, ToRank to_rank) {
   sums.to.of[sums.copies++] = to_rank(rank);

@@ -1,5 +1,5 @@
-// Rounding to a floating-point format in exact arithmetic. References verify conversion
-// instructions with it.
+// Rounding to a floating-point format in exact arithmetic. References use this rounding to verify
+// conversion instructions.
 #pragma once
 
 #include <cmath>

@@ -74,8 +74,8 @@ struct MergeMaxSum {
 };
 
 /// Maximum number of successive additions that a term of a row's sum passes through. A lane adds
-/// its terms: if a warp has the row, columns / 32 terms. Five shuffle steps combine the lanes of
-/// a warp, five the warps of a block, and three the blocks of a cluster.
+/// its terms: columns / 32 terms if a warp has the row. Five shuffle steps combine the lanes of a
+/// warp, five the warps of a block, and three the blocks of a cluster.
 constexpr std::int64_t row_additions(std::int64_t columns) {
   return ceil_div(columns, kWarp) + 5 + 5 + 3;
 }

@@ -38,8 +38,8 @@ auto with_norm(Norm norm, Make make) {
 }
 
 /// Calls `use` with the number of elements per access as a compile-time constant: 16 bytes if
-/// rows are multiples of 16 bytes, otherwise one element, because rows then have other alignments
-/// than the weights of the same columns.
+/// rows are multiples of 16 bytes, otherwise one element. In other rows, a column's element and its
+/// weights differ in alignment.
 template <class M, class Use>
 Steps by_width(const M& m, Use use) {
   constexpr int kWidest = kRowWidth<typename M::Element>;

@@ -217,8 +217,8 @@ inline RingShape ring_shape(std::int64_t row_bytes, int arrays, const DeviceSpec
 /// Number of rows that resident blocks process at the same time, with one block per SM and
 /// `blocks` blocks per row. A cluster runs on one GPC, which has at most 18 SMs on Hopper, and
 /// device properties do not show the SMs of each GPC. The result assumes that all GPCs but one
-/// have 18 SMs. If more clusters were launched than fit, the last would start only when others
-/// end.
+/// have 18 SMs. If more clusters were launched than fit, the last clusters would start only when
+/// other clusters end.
 inline std::int64_t resident_rows(const DeviceSpec& device, int blocks) {
   constexpr std::int64_t kMaxSmsPerGpc = 18;
   return std::max<std::int64_t>(1, device.sm_count / kMaxSmsPerGpc * (kMaxSmsPerGpc / blocks) +

@@ -180,9 +180,9 @@ __device__ MaxSum max_sum_of_row(const Group& group, const T* row, int columns) 
   return group.template all_reduce<0>(found, MergeMaxSum());
 }
 
-/// Replaces the group's row by its softmax times `gain`, and returns the row's maximum and sum,
-/// with only one reduction: each thread computes exponentials relative to its own maximum, and
-/// multiplies them by one factor after the reduction.
+/// Replaces the group's row by its softmax times `gain`, and returns the maximum and Σ e^(x - max)
+/// of the row. There is only one reduction: each thread computes exponentials relative to its own
+/// maximum, and multiplies them by one factor after the reduction.
 template <int kSlot = 0, class Group, class Part>
 __device__ MaxSum make_softmax(const Group& group, Part& part, float gain = 1.0f) {
   MaxSum own = MergeMaxSum::identity();
@@ -221,8 +221,8 @@ struct RowShape {
 constexpr int kDefaultRowThreads = 256;
 
 /// The shape with the fewest elements per thread, and then the fewest warps, for which at most
-/// `threads` threads per block hold the row; with more threads per block if the maximum number of
-/// elements per thread is not enough.
+/// `threads` threads per block hold the row. If the maximum number of elements per thread is not
+/// enough, blocks have more threads.
 constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kDefaultRowThreads,
                              int blocks = 1) {
   const std::int64_t part = ceil_div(covered, blocks);
@@ -232,8 +232,8 @@ constexpr RowShape row_shape(std::int64_t covered, Edges edges, int threads = kD
   const auto warps = ceil_div(ceil_div(part, elements), kWarp);
   return {elements, static_cast<int>(warps) * kWarp, blocks};
 }
-/// The shape with the fewest blocks (2, 4 or 8) of at most 256 threads that hold the row; with
-/// more threads if 8 blocks are not enough.
+/// The shape with the fewest blocks (2, 4 or 8) of at most 256 threads that hold the row. If 8
+/// blocks are not enough, they have more threads.
 constexpr RowShape cluster_shape(std::int64_t covered, Edges edges) {
   int blocks = 2;
   while (blocks < kMaxClusterBlocks &&

@@ -169,7 +169,7 @@ __device__ __forceinline__ BlockSums<T> block_sums(T of_warp) {
 constexpr int kSumsBlock = 1024;
 constexpr int kSumsVectors = 4;
 
-/// Replaces n sums by their inclusive prefix sums, in one block. Also stores the last of them to
+/// Replaces n sums by their inclusive prefix sums, in one block. Also stores the last prefix sum to
 /// `all`, unless `all` is null.
 template <class T>
 __global__ void __launch_bounds__(kSumsBlock, 1) scan_sums_kernel(T* sums, std::int64_t n, T* all) {

@@ -173,10 +173,9 @@ inline double kept_bytes(const Problem& p, bool recomputes) {
                              kFloat * (4 * p.rows() + head_rows(p)));
 }
 
-/// Peak memory of a step, in bytes. Master weights, gradients, moments, 16-bit copies, x and
-/// targets exist during the whole step. The other arrays peak in the backward pass of the MLP
-/// (stored arrays, recomputed n2, h and a, dn2 and dh) or, if the MLP is narrow, in attention's
-/// backward pass.
+/// Peak memory of a step, in bytes. Weights, gradients, moments, 16-bit copies, x and targets exist
+/// during the whole step. The other arrays peak in the backward pass of the MLP (stored arrays,
+/// recomputed n2, h and a, dn2 and dh) or, if the MLP is narrow, in attention's backward pass.
 inline double peak_bytes(const Problem& p, bool recomputes) {
   const double size = static_cast<double>(size_of(p.dtype));
   const double of_weights = p.dtype == DataType::fp32 ? 16 : 16 + size;

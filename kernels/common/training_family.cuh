@@ -50,8 +50,8 @@ struct StepNetwork {
   static Extents extents(std::int64_t m, std::int64_t n, std::int64_t k) {
     return {static_cast<int>(m), static_cast<int>(n), static_cast<int>(k)};
   }
-  /// A library product, followed by its epilogue. The library stores the sums at `sums`;
-  /// gradients at `tail.to`.
+  /// A library product, followed by its epilogue. The library stores gradients at `tail.to`, and
+  /// other sums at `sums`.
   template <OperandLayout a_layout, OperandLayout b_layout, class Tail>
   Steps by_library(const Extents& x, const T* a, const T* b, const Tail& tail, float* sums) const {
     constexpr bool is_gradient = std::is_same<Tail, GradientEpilogue>::value;
