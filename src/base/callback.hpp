@@ -1,5 +1,5 @@
-// Type-erased callables of families. They replace std::function, because <functional> took a
-// third of the compile time of family files (docs/decisions/base.md): each file creates dozens of
+// Type-erased callables of families. They replace std::function, because <functional> took a third
+// of the compile time of kernel files (docs/decisions/base.md): each file creates dozens of
 // callables, and three compiler passes read the header. C++17, included by .cu files.
 #pragma once
 

@@ -7,7 +7,8 @@
 
 namespace gpuexp {
 
-/// Maximum size of a decompressed text, which limits what a small damaged file can produce.
+/// Maximum size of a decompressed text, in bytes, because a small damaged file may decompress to a
+/// large text.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 
 bool is_compressed(std::string_view bytes);

@@ -37,7 +37,7 @@ class InputFile : public std::istream {
 FileIdentity identity_of(const std::string& file);
 
 /// Stores the identity: afterwards this process reads files with this name from the identity's
-/// path, and rejects other contents. A later call for the same name replaces it.
+/// path, and rejects other contents. A later call for the same name replaces the identity.
 void plan_file(const FileIdentity& identity);
 
 /// The identity stored for the name. If there is none, stores and returns the file's current

@@ -14,7 +14,7 @@ bool glob_match(std::string_view pattern, std::string_view text);
 
 bool is_glob(std::string_view text);
 
-/// Whether `text` equals one of the names or matches one that is a glob ("*.mtx"). Globs ignore
+/// Whether `text` equals one of the names or matches a name that is a glob ("*.mtx"). Globs ignore
 /// case.
 bool is_one_of(std::string_view text, const std::vector<std::string>& names);
 

@@ -9,7 +9,7 @@ namespace gpuexp {
 /// Number of threads that the host runs concurrently; 1 if unknown.
 unsigned host_threads();
 
-/// Calls work() on `threads` threads, including the calling one, and waits for all of them.
+/// Calls work() on `threads` threads, including the calling thread, and waits for all of them.
 /// Rethrows the first exception.
 void on_threads(unsigned threads, const std::function<void()>& work);
 

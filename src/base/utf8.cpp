@@ -6,7 +6,7 @@ namespace gpuexp {
 
 namespace {
 
-// Length of the sequence that starts with this byte; 0 if none does.
+// Length in bytes of the sequence that starts with this byte; 0 if no sequence does.
 std::size_t sequence_length(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return 2;

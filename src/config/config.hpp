@@ -41,9 +41,9 @@ struct MeasureSettings {
   /// Sampling stops when the half-width of the 95 % interval divided by the median is below this
   /// value.
   double target_relative_ci = 0.01;
-  /// Sampling continues for at most fine_seconds per group until the same ratio is below this
-  /// value. It is a quarter of the minimum effect of a comparison, so that repeated runs
-  /// can be reported as equal.
+  /// Sampling continues for at most fine_seconds per group until the same ratio of half-width to
+  /// median is below this value. It is a quarter of the minimum effect of a comparison, so that
+  /// repeated runs can be reported as equal.
   double fine_relative_ci = 0.0025;
   double fine_seconds = 0.2;
   int warmup_launches = 3;

@@ -285,7 +285,7 @@ void drop_repetitions(Experiment& experiment) {
           group, [&](std::size_t index) { return items(index)[a] != items(index)[b]; });
       return different != group.end() && items(*different)[a] < items(*different)[b];
     };
-    // A stable sort puts equal tuples next to each other, with the one written first in front.
+    // A stable sort puts equal tuples next to each other, with the tuple written first in front.
     std::vector<std::size_t> order(items(group.front()).size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     // Ascending items, such as the items of a range, are distinct and need no sort.

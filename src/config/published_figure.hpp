@@ -1,5 +1,5 @@
 // A published figure as claims about rows of a config: published numbers, their source, and the
-// range within which a measured number reproduces a published one.
+// range within which a measured number reproduces a published number.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A number in the comment above a variant, in a form that a test compares with the simulator or,
-// for counters that depend on caches or time, with recorded results:
+// A claim: a number in the comment above a variant. A test compares the number with the simulator
+// or, for counters that depend on caches or time, with recorded results:
 //
 //   // held: global_load_requests = 1/4 × shuffles within 2 % at dtype=fp32, n=4194304
 //

@@ -187,7 +187,7 @@ inline constexpr int kDefaultStream = -1;
 inline constexpr int kFirstBlockingStream = -2;
 
 /// Streams with this number or a larger one have high priority: their pending blocks start before
-/// those of other streams (CUDA C++ Programming Guide, "Stream Priorities").
+/// the pending blocks of other streams (CUDA C++ Programming Guide, "Stream Priorities").
 inline constexpr int kFirstPriorityStream = 1000;
 
 struct Step {
@@ -198,7 +198,7 @@ struct Step {
   int stream = 0;
   std::vector<std::size_t> after;  ///< indices of steps in other streams for which this step waits
 
-  // Defined in step.cpp, so that family files do not compile them again.
+  // Defined in step.cpp, so that kernel files do not compile these functions.
   Step(KernelStep step);
   Step(MemsetStep step);
   Step(CopyStep step);

@@ -23,7 +23,7 @@ enum class OutOfBoundsFill { zero, nan };
 struct TensorMap {
   const void* base = nullptr;  ///< in global memory, 16-byte aligned
   DataType type = DataType::fp32;
-  /// Number of elements along 1 to 5 dimensions, starting with the contiguous one.
+  /// Number of elements along 1 to 5 dimensions, starting with the contiguous dimension.
   std::vector<std::int64_t> extents;
   /// Strides in bytes of all dimensions except the first: multiples of 16.
   std::vector<std::int64_t> strides;

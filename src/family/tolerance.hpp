@@ -35,8 +35,8 @@ double rms_allowed(const Tolerance& tolerance, double value_rms, double largest_
 /// Ratio of the RMS error to its bound. A result above 1, or NaN, fails.
 double rms_over_allowed(double rms_error, double allowed);
 
-/// Ratio of the RMS bound to the error of the rounding model. It covers effects that models omit.
-/// An RMS error above twice the model's error has a cause other than rounding.
+/// Ratio of the RMS bound to the error of the rounding model. The factor covers effects that the
+/// model omits. An RMS error above twice the model's error has a cause other than rounding.
 inline constexpr double kRmsSafety = 2.0;
 
 /// RMS relative error of one rounding to nearest: u/√(8·ln 2) = 0.42·u. The absolute error is
