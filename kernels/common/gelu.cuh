@@ -9,8 +9,8 @@
 namespace gpuexp {
 
 /// GELU by the tanh instruction of the special function unit, whose relative error is at most
-/// 2^-11 (PTX ISA, tanh.approx). The error of GELU is at most 2^-12·|x|, less than the error of
-/// rounding to bf16.
+/// 2^-11 (PTX ISA, tanh.approx). The error of GELU is at most 2^-12·|x|, for positive x less than
+/// the error bound of rounding to bf16.
 __device__ inline float gelu_tanh(float x) {
   float tanh_z;
   const float z = x * fmaf(0.035677408f, x * x, 0.79788456f);

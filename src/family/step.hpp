@@ -173,7 +173,7 @@ struct AdviseStep {
   Advice advice = Advice::none;
 };
 
-/// The host waits for all work enqueued in the stream, then reads one word in each page of the
+/// The host waits for all work enqueued in the stream, then reads one byte of each page of the
 /// memory (none if `bytes` is 0). The launch must be ungated or timed with the host clock.
 struct HostReadStep {
   const void* memory = nullptr;
