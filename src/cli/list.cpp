@@ -38,7 +38,7 @@ std::string description_of(const fs::path& config, const Registry& registry) {
     const Json* const description = json.find("description");
     const auto why = left_out(json, registry);
     if (description && description->is_string())
-      return description->get<std::string>() + (why ? " Cannot run: " + *why + "." : "");
+      return description->get<std::string>() + (why ? ". Cannot run: " + *why + "." : "");
   } catch (const std::runtime_error&) {
     // One invalid config must not make the listing fail.
   }
