@@ -272,8 +272,9 @@ Steps launch_product(Kernel kernel, std::int64_t shared_bytes, const Extents& x,
 }
 }  // namespace detail
 
-/// Computes C = A·B. then(place, column, v) receives neighbouring sums of one row; the first is
-/// element `place` of C. Rows of A, B and C must be multiples of 16 bytes.
+/// Computes C = A·B and passes its elements to `then` instead of storing them. then(place, column,
+/// v) receives an array v of neighbouring elements of a row of C: the first has index `place` in
+/// row-major C and is in column `column`. Rows of A, B and C must be multiples of 16 bytes.
 template <OperandLayout a_layout, OperandLayout b_layout, class T, class Then>
 Steps vector_product(const Extents& x, const T* a, const T* b, const Then& then) {
   if constexpr (std::is_same<T, float>::value) {

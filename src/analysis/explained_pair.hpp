@@ -177,9 +177,10 @@ struct Explanation : RowPair {
   std::optional<LatencyFactor> latency;
   std::optional<AtomicsFactor> atomics;
   Cause cause = Cause::unknown;
-  /// The resources whose amounts are the cause, the largest share first. Empty for other causes,
-  /// and if the kernels of the slower variant need more time on some resources and less time on
-  /// other resources.
+  /// Resources that account for the additional time of the slower variant, the largest share first.
+  /// Empty unless the cause is amounts, idle_sms or launches. Also empty if the slower variant
+  /// needs less time on other resources, by more than half of its additional time: its kernels then
+  /// divide the work differently.
   std::vector<Resource> resources;
   Confidence confidence = Confidence::none;
 

@@ -21,12 +21,11 @@ inline constexpr int kReportSchemaVersion = 3;
 /// Member of a row with the row's raw samples; no column may have this name.
 inline constexpr std::string_view kSamplesMember = "samples_us";
 
-/// Members of a provenance that are absent if the run, in this order, has no ceilings, is not
-/// merged, has no problem that spans GPUs, or reads no input from a file.
-inline constexpr const char* kCeilingsMember = "ceilings";
-inline constexpr const char* kPartsMember = "parts";
-inline constexpr const char* kRanksMember = "ranks";
-inline constexpr const char* kInputsMember = "inputs";
+// Optional members of a provenance.
+inline constexpr const char* kCeilingsMember = "ceilings";  ///< absent if the run has no ceilings
+inline constexpr const char* kPartsMember = "parts";        ///< absent if the report is not merged
+inline constexpr const char* kRanksMember = "ranks";        ///< absent if no problem spans GPUs
+inline constexpr const char* kInputsMember = "inputs";  ///< absent if no input comes from a file
 /// Members of a provenance or its device that are absent, instead of null, if unknown.
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};

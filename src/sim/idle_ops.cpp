@@ -98,7 +98,9 @@ struct Flow {
   bool moves_out = false;      ///< the copy engine may read shared and write global memory
   bool moves_in = false;       ///< the copy engine reads global and writes shared memory
   Places reads;                ///< except the guard and `carried`
-  Places carried;              ///< stored values; registers of a matrix product's operands
+  /// Registers that count as used only if the result is used: the value that a store writes, and
+  /// register operands of wgmma.
+  Places carried;
   Places guard;
   Places writes;  ///< all registers that it may write
   Places sets;
@@ -201,7 +203,8 @@ Role role_of(std::string_view opcode, std::string_view mnemonic, IssuePipe pipe)
   }
   const auto* const found = std::find_if(std::begin(kRoles), std::end(kRoles),
                                          [&](const RoleOf& r) { return r.mnemonic == mnemonic; });
-  // A loop that waits for another thread's store repeats a .STRONG load.
+  // A .STRONG load is never skipped: a loop that waits for another thread's store repeats it until
+  // the value changes.
   if (found == std::end(kRoles) || has(opcode, ".STRONG")) return Role::acts;
   return found->role;
 }

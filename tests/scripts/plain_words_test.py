@@ -66,6 +66,8 @@ def passages(path, has_code=False):
     text = path.read_text(errors="replace")
     if path.suffix == ".md":
         return passages_of_page(text, has_code)
+    if path.suffix == ".json":
+        return [(text.count("\n", 0, match.start()) + 1, match[1]) for match in re.finditer(r'"description": "(.*)"', text)]
     found = passages_of_code(text, TOKEN if path.suffix in CODE else SCRIPT_TOKEN)
     return found if has_code else [(line, re.sub(r"`[^`]*`", "", passage)) for line, passage in found]
 
@@ -79,7 +81,8 @@ def searched_files():
     names = subprocess.run(["git", "-C", str(ROOT), "ls-files", "src", "kernels", "tests", "scripts", "docs/studies", "CMakeLists.txt"],
                            check=True, capture_output=True, text=True).stdout.split()
     sources = [ROOT / name for name in names if pathlib.Path(name).suffix in CODE | SCRIPTS and "corpus" not in name]
-    files = sources + [page for page in pages() if not is_report(page)]
+    configs = [*(ROOT / "configs").glob("*.json"), *(ROOT / "configs/figures").glob("*.json")]
+    files = sources + configs + [page for page in pages() if not is_report(page)]
     return [path for path in files if path.is_file() and str(path.relative_to(ROOT)) not in EXEMPT]
 
 
