@@ -158,7 +158,8 @@ def without_listed_values(text):
             at = paragraph.find(value, end)
             while at > 0 and re.match(r"[\w.]", paragraph[at - 1]):
                 at = paragraph.find(value, at + 1)
-            paragraph, end = paragraph[:at] + paragraph[at + len(value):], at
+            if at >= 0:  # gpuexp lesson complains otherwise
+                paragraph, end = paragraph[:at] + paragraph[at + len(value):], at
         parts[i], parts[i + 1] = before + paragraph, "\n" * (parts[i + 1].count("\n") + 2)
     return "".join(parts)
 
