@@ -221,8 +221,8 @@ inline Steps end_step(State* state, int interval, std::int64_t covered) {
 
 // ---- the reference
 
-/// The update of a weight as AdamW defines it, in fp64, from the previous values on the device
-/// and from the device's gradients (for moments) or moments (for weights).
+/// The update of a weight as AdamW defines it, in fp64. Its inputs are the device's previous
+/// values and the device's gradients (for moments) or moments (for weights).
 struct ExactUpdate {
   AdamW a;
   const float* gradients;

@@ -344,7 +344,7 @@ class Files(unittest.TestCase):
             theirs = recorded_columns[column["name"]]
             self.assertEqual({**column, "doc": ""}, {**theirs, "doc": ""})
             if column["name"].startswith(("param.", "metric.")):
-                self.assertIn(" ".join(column["doc"].split()), described)
+                self.assertIn(": " + " ".join(column["doc"].split()), described)
 
     def test_the_header_is_that_of_the_programs_runs(self):
         """Compares with a run of the same families, except for counters."""

@@ -158,8 +158,9 @@ def without_listed_values(text):
             at = paragraph.find(value, end)
             while at > 0 and re.match(r"[\w.]", paragraph[at - 1]):
                 at = paragraph.find(value, at + 1)
-            if at >= 0:  # gpuexp lesson complains otherwise
-                paragraph, end = paragraph[:at] + paragraph[at + len(value):], at
+            if at < 0:
+                raise ValueError(f"the list below '{paragraph.strip()[:60]}' has '{value}', which the paragraph has not in this order")
+            paragraph, end = paragraph[:at] + paragraph[at + len(value):], at
         parts[i], parts[i + 1] = before + paragraph, "\n" * (parts[i + 1].count("\n") + 2)
     return "".join(parts)
 
@@ -215,6 +216,11 @@ def check_finds_them():
     for text in clean:
         assert not bare_numbers(text), text
     assert [(line, number) for line, number, _ in bare_numbers(listed + "4 s\n")] == [(1, "3 s"), (6, "4 s")]
+    try:
+        bare_numbers(listed.replace("12 µs again", "12\nµs again"))
+        raise AssertionError("a listed number that the paragraph lacks is found")
+    except ValueError:
+        pass
     assert not bare_numbers("within 5 % of it\n", ["within 5 %"])
     check_held_parts()
     assert [line for line, _, _ in bare_numbers("a\n```\n1 s\n```\n2 s\n")] == [5]
