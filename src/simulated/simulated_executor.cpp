@@ -201,10 +201,17 @@ SimulationLimits::SimulationLimits(const DeviceSpec& device, const KernelResourc
 
 SimulationLimits::~SimulationLimits() = default;
 
+Steps SimulationLimits::steps_of(const Variant& variant, const void* problem) const {
+  return variant.launch(problem, variant.unbound_data.get(), {state_->device, nullptr});
+}
+
+bool SimulationLimits::lacks_code_of_gpu(const Variant& variant, const void* problem) const {
+  return !variant.is_vendor && state_->simulator.lacks_code_of_gpu(steps_of(variant, problem));
+}
+
 std::string SimulationLimits::refusal(const Variant& variant, const void* problem) {
   if (variant.is_vendor) return "calls a vendor library, whose kernels are not simulated";
-  const Steps steps =
-      variant.launch(problem, variant.unbound_data.get(), {state_->device, nullptr});
+  const Steps steps = steps_of(variant, problem);
   if (std::string why = state_->simulator.refusal(steps); !why.empty()) return why;
   constexpr std::uint64_t kAnySeed = 0;
   if (!sampling_of(variant, problem, state_->blocks, kAnySeed)) return "";

@@ -50,8 +50,12 @@ class SimulationLimits {
                    const SimulatedOptions& options);
   ~SimulationLimits();
   std::string refusal(const Variant& variant, const void* problem);
+  /// Whether another GPU is needed to execute the launch: this binary has no code of its kernels
+  /// for the compute capability of `device`.
+  bool lacks_code_of_gpu(const Variant& variant, const void* problem) const;
 
  private:
+  Steps steps_of(const Variant& variant, const void* problem) const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -42,6 +42,11 @@ struct Bench {
     return SimulationLimits(spec_of(gpu), kernels(), options).refusal(*naive, problem.get());
   }
 
+  bool lacks_code_of(const std::string& gpu) {
+    return SimulationLimits(spec_of(gpu), kernels(), options)
+        .lacks_code_of_gpu(*naive, problem.get());
+  }
+
   Family family;
   Variant* naive = nullptr;
   Values values;
@@ -155,6 +160,8 @@ TEST_CASE("every refusal has a reason", "[executor]") {
     CHECK(b.refusal() == "");
   }
   SECTION("a GPU without machine code in the binary") {
+    CHECK_FALSE(b.lacks_code_of("h200"));
+    CHECK(b.lacks_code_of("t4"));
     CHECK_THAT(b.refusal("t4"),
                contains_text("no machine code of the kernel for compute capability 7.5"));
   }
