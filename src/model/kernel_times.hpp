@@ -28,26 +28,20 @@ struct KernelCodeTime {
 /// Kernel times for the buffers of one problem on one device, in any mode.
 class KernelTimes {
  public:
-  /// Sets the variant of the launches that the following calls are for.
-  void begin(const Variant& variant) { variant_ = &variant; }
-
   /// Returns the time of a kernel with the same code, shape, arguments and DRAM traffic; null if
-  /// none was timed. For launches of one variant, the traffic may differ by 0.2 % of the requested
-  /// bytes; for other variants, it must be equal, so that no time depends on which variants were
-  /// timed before.
-  const KernelCodeTime* find(const ResidentKernel& kernel, const KernelTraffic& traffic);
+  /// none was timed. The traffic must be equal, not only similar, so that no time depends on which
+  /// launches were timed before.
+  const KernelCodeTime* find(const ResidentKernel& kernel, const KernelTraffic& traffic) const;
   void keep(const ResidentKernel& kernel, const KernelTraffic& traffic, const KernelCodeTime& time);
 
  private:
   struct Timed {
-    const Variant* variant = nullptr;
     std::vector<std::int64_t> identity;
     int blocks_per_sm = 0;
     KernelTraffic traffic;
     KernelCodeTime time;
   };
 
-  const Variant* variant_ = nullptr;
   std::vector<Timed> timed_;
 };
 

@@ -219,7 +219,6 @@ class CodePredictor::Impl {
       if (is_new)
         launch->second = launch_to_time(*timed.host, *cell.variant, simulator, plan_.device,
                                         kernels_, &timed.known);
-      timed.known.times.begin(*cell.variant);
       const CodeTime time = predict_from_code(launch->second, simulator, cell.mode, plan_.device,
                                               plan_.ceiling_source.ceilings, &timed.known);
       if (timed.lacks_code && !time.refusal.empty()) return unsettled(time.refusal);

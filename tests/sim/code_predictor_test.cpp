@@ -16,6 +16,7 @@
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
+#include "support/small_problems.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -28,7 +29,7 @@ constexpr const char* kProducts = R"({
 
 /// A config, planned for a GPU with its recorded ceilings.
 struct Planned {
-  explicit Planned(const char* text, const std::string& gpu = "h200")
+  explicit Planned(const std::string& text, const std::string& gpu = "h200")
       : config(parse_config(text, "test.json", Registry::global())),
         plan(make_plan(config, device_of(gpu), kernels(), device_of(gpu).memory_bytes)) {
     plan.ceiling_source =
@@ -88,6 +89,46 @@ TEST_CASE("predictions do not depend on the number of threads", "[predictor]") {
   // Warm L2 hits are faster than cold misses; graph launches cost less.
   CHECK(*one.at("smem_tile/warm").time_us < *one.at("smem_tile/cold").time_us);
   CHECK(*one.at("smem_tile/graph").time_us < *one.at("smem_tile/cold").time_us);
+}
+
+/// A config of one experiment: a small problem of the family in these modes, with one variant or,
+/// if `variant` is empty, all of them.
+std::string config_of(const Family& family, const std::vector<std::string>& modes,
+                      const std::string& variant) {
+  const Values values = with_short_loops(family, small_problems(family).at(kExtents.size() - 1));
+  nlohmann::json axes;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    std::visit([&](const auto& value) { axes[family.parameters[i].name] = {value}; }, values[i]);
+  nlohmann::json experiment{
+      {"name", "small"}, {"family", family.id}, {"axes", axes}, {"modes", modes}};
+  if (!variant.empty()) experiment["variants"] = {variant};
+  return nlohmann::json{{"name", "one"}, {"experiments", {experiment}}}.dump();
+}
+
+TEST_CASE("a prediction depends on no other cell of the run", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const std::vector<std::string> modes{"cold", "warm", "graph"};
+  std::size_t compared = 0;
+  for (const Family& family : Registry::global().families()) {
+    Planned whole(config_of(family, modes, ""));
+    whole.options.kept_in.clear();
+    const auto together = whole.predictions();
+    for (const std::string& mode : modes) {
+      for (const Variant& variant : family.variants) {
+        const std::string name = variant.id + "/" + mode;
+        INFO(family.id << "/" << name);
+        Planned one(config_of(family, {mode}, variant.id));
+        one.options.kept_in.clear();
+        const auto single = one.predictions();
+        REQUIRE(single.contains(name) == together.contains(name));
+        if (!single.contains(name)) continue;
+        CHECK(single.at(name).time_us == together.at(name).time_us);
+        compared += single.at(name).time_us.has_value();
+      }
+    }
+  }
+  CHECK(compared > 500);
 }
 
 constexpr const char* kCopies = R"({"name": "copies", "experiments": [
