@@ -123,13 +123,6 @@ Variant stored() {
 // fp32 sums before the kernel, and a further kernel rounds them, which costs additional DRAM bytes.
 
 // keys_kernel is in attention_backward/keys.cuh.
-template <class In, int kDim, int kStages, bool kHasDropout>
-Steps launch_atomics(const Problem& p, const Data& d, const RowWorkspace& at) {
-  return launch_rows<In>(p, d, at) + Steps(MemsetStep{at.own, 0, sum_bytes(p)}) +
-         launch_keys<In, kDim, kStages, true, kHasDropout>(p, d, at) +
-         launch_round_dq<In, kDim>(p, static_cast<const float*>(at.own), static_cast<In*>(d.dq));
-}
-
 Variant recompute_atomics() {
   Variant v = variant("recompute_atomics", "stored",
                       {{"dram_read_bytes", Direction::decreases, 4, is_large},
@@ -145,33 +138,6 @@ Variant recompute_atomics() {
     return with_type_and_dim(p, [&](auto in, auto dim) {
       return launch_atomics<decltype(in), dim(), 1, false>(p, d,
                                                            row_workspace(p, context.workspace));
-    });
-  };
-  return v;
-}
-
-// ---- tiles_ahead: asynchronous copies during the products
-//
-// cp.async copies the next tile of queries to a second stage of shared memory while the block
-// multiplies the current one. With one stage, all warps of the block wait for each copy, and the SM
-// has no other block to run. stalled_long_scoreboard decreases and tensor_active_pct increases.
-// This variant also implements dropout: Philox recomputes from the seed and the position of each
-// weight whether the forward pass dropped the weight.
-
-Variant tiles_ahead() {
-  Variant v = variant("tiles_ahead", "recompute_atomics",
-                      {{"stalled_long_scoreboard", Direction::decreases, 1.3, is_large},
-                       {"tensor_active_pct", Direction::increases, 1.05,
-                        [](const Problem& p) { return is_large(p) && p.mask == Mask::full; }},
-                       {"tensor_instructions", Direction::unchanged, 1.01, is_large}});
-  v.unsupported = [](const Problem& p, const DeviceSpec& device) {
-    return lacks_shared_memory_for_tiles(p, device, 2);
-  };
-  set_workspace(v, sum_bytes, no_bytes);
-  v.launch = [](const Problem& p, const Data& d, const LaunchContext& context) {
-    return with_dropout(p, [&](auto in, auto dim, auto drops) {
-      return launch_atomics<decltype(in), dim(), 2, drops()>(p, d,
-                                                             row_workspace(p, context.workspace));
     });
   };
   return v;

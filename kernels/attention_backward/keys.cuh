@@ -158,6 +158,14 @@ Steps launch_keys(const Problem& p, const Data& d, const RowWorkspace& at) {
       static_cast<float*>(at.own));
 }
 
+/// Computes dK and dV, sums dQ in fp32 by atomic operations, and rounds the sums.
+template <class In, int kDim, int kStages, bool kHasDropout>
+Steps launch_atomics(const Problem& p, const Data& d, const RowWorkspace& at) {
+  return launch_rows<In>(p, d, at) + Steps(MemsetStep{at.own, 0, sum_bytes(p)}) +
+         launch_keys<In, kDim, kStages, true, kHasDropout>(p, d, at) +
+         launch_round_dq<In, kDim>(p, static_cast<const float*>(at.own), static_cast<In*>(d.dq));
+}
+
 /// True if the scores exceed L2 by far, there are more blocks than SMs, and each block iterates
 /// over many tiles: then the expected changes hold.
 inline bool is_large(const Problem& p) {
@@ -176,7 +184,8 @@ inline std::optional<std::string> lacks_shared_memory_for_tiles(const Problem& p
   });
 }
 
-// Defined in two_pass.cu.
+// Defined in tiles_ahead.cu and two_pass.cu.
+Variant tiles_ahead();
 Variant two_pass();
 
 }  // namespace gpuexp::attention_backward

@@ -1,5 +1,5 @@
-// attention_backward/two_pass, in a translation unit of its own: it has about half of the family's
-// kernels.
+// attention_backward/two_pass, in a translation unit of its own: nvcc compiles its kernels in
+// parallel with the family's other kernels.
 #include "kernels/attention_backward/keys.cuh"
 
 namespace gpuexp::attention_backward {
