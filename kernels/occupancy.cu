@@ -306,10 +306,10 @@ Variant fma_ilp2() {
 
 // ---- fma_ilp4: four chains of multiply-adds per thread
 //
-// Each thread has four independent chains, as many multiply-adds as issue in the latency of one.
-// With one warp per scheduler issue_active_pct increases again. That warp, one of the 64 / 4 = 16
-// that a scheduler holds, could fill the issue slots. fma_instructions is unchanged. The cost is a
-// register per chain.
+// Each thread has four independent chains. A chain can issue its next multiply-add after four
+// cycles; the other three chains use the cycles in between. With one warp per scheduler, of the 64 /
+// 4 = 16 that it can hold, issue_active_pct increases again. fma_instructions is unchanged. The cost
+// is a register per chain.
 
 Variant fma_ilp4() {
   return fma<4>("fma_ilp4", "fma_ilp2", Warps::all,

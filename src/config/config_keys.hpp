@@ -15,7 +15,7 @@ namespace gpuexp {
 inline constexpr std::array kConfigKeys{
     Key{"$schema", "Path or address of this schema, for editors."},
     Key{"name", "Letters, digits, '.', '_' and '-'; results go to results/<name>-<utc>/."},
-    Key{"description", "What the experiments show, in one or two sentences."},
+    Key{"description", "What the experiments measure, as a phrase or sentence."},
     Key{"seed", "Seed of the input data, 1 if absent. Equal seeds give equal inputs."},
     Key{"experiments", "List of at least one experiment; they run in this order."},
     Key{"figures",

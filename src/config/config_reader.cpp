@@ -161,7 +161,7 @@ Config read_as_one(const std::vector<fs::path>& paths, const Registry& registry,
   }
   Json merged = Json::object();
   merged["name"] = name_of_all(paths);
-  merged["description"] = fmt::format("Experiments of {}.", fmt::join(names, ", "));
+  merged["description"] = fmt::format("Experiments of {}", fmt::join(names, ", "));
   merged["seed"] = configs.front().seed;
   merged["experiments"] = std::move(experiments);
   if (!figures.empty()) merged["figures"] = std::move(figures);
