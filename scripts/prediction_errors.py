@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares predicted times with measured times.
 
-usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--beside PREDICTIONS] [--worst N]
+usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--compare PREDICTIONS] [--worst N]
 
 RESULTS is the folder, results.json or results.csv of a run. PREDICTIONS is the output of `gpuexp predict CONFIG --gpu ID --csv`
 (default: the run's column predicted_time_us). Only rows that passed and have a prediction are used.
@@ -11,7 +11,7 @@ problem whose predicted order is the measured order: once for pairs whose times 
 If the limits by measured ceilings are known, a second table has the error of a simpler model on the same rows: roofline of the work
 plus floor (time of an empty kernel in the run). It covers all rows, and then only rows that are not bound by DRAM or launch and
 not divergent, because a simple model predicts the other rows well.
---beside adds a table that compares the predictions with those of another file for the same rows.
+--compare adds a table of the errors of both predictions, those in RESULTS and those in PREDICTIONS, for the rows that have both.
 --worst lists the N cells with the largest errors. Needs only the standard library. Exit codes: 0 printed; 2 nothing to compare.
 """
 
@@ -110,30 +110,30 @@ def print_models(cells):
         print(models_line("not bound by DRAM or launch, no divergence", hard))
 
 
-def beside_line(name, cells, others):
+def compared_line(name, cells, others):
     errors = [median_and_90th([cell["error"] for cell in side], 3) for side in (cells, others)]
     signed = [statistics.median(cell["error"] for cell in side) for side in (cells, others)]
     return f"| {name} | {len(cells)} | {errors[0]} | {signed[0]:+.3f} | {errors[1]} | {signed[1]:+.3f} |"
 
 
-def print_beside(cells, others):
+def print_compared(cells, others):
     """Prints the errors of two predictions for the rows that have both."""
     others = {cell["key"]: cell for cell in others}
     both = [(cell, others[cell["key"]]) for cell in cells if cell["key"] in others]
     if not both:
-        raise UsageError("--beside: no row has both predictions")
+        raise UsageError("--compare: no row has both predictions")
     print("\nMedian error and 90th percentile of both predictions, and the signed median:\n")
-    print("| family | cells | predicted | signed | beside it | signed |")
+    print("| family | cells | in RESULTS | signed | in PREDICTIONS | signed |")
     print("| --- | --- | --- | --- | --- | --- |")
     for family in [*sorted({cell["family"] for cell, _ in both}), None]:
-        print(beside_line(family or "all", *zip(*(pair for pair in both if family in (None, pair[0]["family"])))))
+        print(compared_line(family or "all", *zip(*(pair for pair in both if family in (None, pair[0]["family"])))))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results")
     parser.add_argument("--predicted")
-    parser.add_argument("--beside")
+    parser.add_argument("--compare")
     parser.add_argument("--worst", type=int, default=0)
     arguments = parser.parse_args()
     predicted = read_predictions(arguments.predicted) if arguments.predicted else None
@@ -147,8 +147,8 @@ def main():
         print(line(family, [cell for cell in cells if cell["family"] == family]))
     print(line("all", cells))
     print_models(cells)
-    if arguments.beside:
-        print_beside(cells, cells_of(rows, read_predictions(arguments.beside)))
+    if arguments.compare:
+        print_compared(cells, cells_of(rows, read_predictions(arguments.compare)))
     for cell in sorted(cells, key=lambda cell: -abs(cell["error"]))[:arguments.worst]:
         print(f"{cell['error']:+.3f}  {cell['measured']:.4g} us, predicted {cell['predicted']:.4g}  {cell['key']}")
 

@@ -31,8 +31,8 @@ Ceilings ceilings_of(const Provenance& provenance) {
   if (provenance.ceilings) {
     for (const CeilingProvenance& c : provenance.ceilings->values) {
       const CeilingTerm* term = find_ceiling_term(c.id);
-      const auto& figure = c.value ? c.value : c.datasheet;
-      if (term && figure && *figure > 0) term->of(ceilings) = term->scale * *figure;
+      const auto& ceiling = c.value ? c.value : c.datasheet;
+      if (term && ceiling && *ceiling > 0) term->of(ceilings) = term->scale * *ceiling;
     }
   }
   DeviceSpec device;

@@ -43,7 +43,7 @@ Finding mig(const DeviceState& s) {
   if (!health::partitioned(s)) return topic.pass("off");
   return topic.off(
       s.is_mig_instance ? "on, and this is an instance" : "on",
-      "an instance has a share of the SMs, L2 and bandwidth, so figures of the whole GPU are not "
+      "an instance has a share of the SMs, L2 and bandwidth, so ceilings of the whole GPU are not "
       "reached",
       "nvidia-smi mig -lgi lists instances; nvidia-smi -i GPU -mig 0 turns MIG off (root)");
 }

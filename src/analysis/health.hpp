@@ -26,7 +26,7 @@ struct Finding {
   /// For a failed check, the command that shows or changes the property; "-i GPU " is a
   /// placeholder.
   std::string cure;
-  std::string likely;  ///< for a failed figure, another finding that is the likely cause
+  std::string likely;  ///< for a failed ceiling, another finding that is the likely cause
 
   bool operator==(const Finding&) const = default;
 };

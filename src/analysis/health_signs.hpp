@@ -1,5 +1,5 @@
 // Faults of a GPU's state as text, for findings about the state and for the likely causes of
-// figures. A sign is empty if there is no fault or the state is unknown.
+// ceilings. A sign is empty if there is no fault or the state is unknown.
 #pragma once
 
 #include <optional>

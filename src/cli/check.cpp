@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analysis/figure_health.hpp"
+#include "analysis/ceiling_health.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_run.hpp"
@@ -54,10 +54,10 @@ HealthReport judge_file(const std::string& path) {
   HealthReport report = report_of(file, listed.spec.id);
   report.source = fmt::format("measured at {}, in {}", file.utc, path);
   if (file.links_to.empty()) {
-    report.figures = figure_findings(file.measured, bands_of(listed, false), {}, listed.spec);
+    report.ceilings = ceiling_findings(file.measured, bands_of(listed, false), {}, listed.spec);
   } else {
     report.uuid += " to " + file.links_to;
-    report.figures = figure_findings(file.measured, bands_of(listed, true), {}, listed.spec);
+    report.ceilings = ceiling_findings(file.measured, bands_of(listed, true), {}, listed.spec);
   }
   return report;
 }
@@ -84,8 +84,8 @@ HealthReport judge_run(const CeilingsRun& run, const DeviceInfo& device,
   report.after->process_bytes = before.process_bytes;
   report.state = state_findings(*report.after, device.spec);
   if (!run.missing.empty()) report.state.push_back(failed_rows(run));
-  report.figures =
-      figure_findings(run.file.measured, bands_of(listed_spec(device.spec.name), false),
+  report.ceilings =
+      ceiling_findings(run.file.measured, bands_of(listed_spec(device.spec.name), false),
                       *report.after, device.spec);
   return report;
 }
@@ -101,7 +101,7 @@ void judge_links(const std::vector<LinkRun>& links, const DeviceInfo& device,
                       {}};
     if (!link.run.missing.empty()) health.state.push_back(failed_rows(link.run));
     if (link.link.peer_access.value_or(true)) {
-      health.figures = figure_findings(link.run.file.measured, bands_of(listed, true),
+      health.ceilings = ceiling_findings(link.run.file.measured, bands_of(listed, true),
                                        *report.after, device.spec);
     }
     report.links.push_back(std::move(health));

@@ -15,7 +15,7 @@ constexpr double kMega = 1e6;
 constexpr double kGiga = 1e9;
 constexpr double kTeraOps = 1e12;
 
-using Figure = std::optional<double>;
+using Optional = std::optional<double>;
 
 bool is_tensor(Pipe pipe) {
   return name_of(pipe).starts_with("tensor_");
@@ -23,32 +23,32 @@ bool is_tensor(Pipe pipe) {
 
 void append_pipes(std::vector<CeilingTerm>& terms, const std::string& prefix,
                   const std::string& doc, bool only_tensor,
-                  std::array<Figure, kPipeCount> Ceilings::*rates) {
+                  std::array<Optional, kPipeCount> Ceilings::*rates) {
   for (std::size_t i = 0; i < kPipeCount; ++i) {
     const Pipe pipe = static_cast<Pipe>(i);
     if (only_tensor && !is_tensor(pipe)) continue;
     terms.push_back({prefix + std::string(name_of(pipe)), "TFLOP/s", kTeraOps,
                      fmt::format("{}{}", name_of(pipe), doc),
-                     [rates, i](Ceilings& c) -> Figure& { return (c.*rates)[i]; }});
+                     [rates, i](Ceilings& c) -> Optional& { return (c.*rates)[i]; }});
   }
 }
 
 // Empty if one of the values is 0, which means unknown.
-Figure quotient(double a, double b) {
-  return a > 0 && b > 0 ? Figure(a / b) : std::nullopt;
+Optional quotient(double a, double b) {
+  return a > 0 && b > 0 ? Optional(a / b) : std::nullopt;
 }
-Figure product(const Figure& a, const Figure& b) {
-  return a && b ? Figure(*a * *b) : std::nullopt;
+Optional product(const Optional& a, const Optional& b) {
+  return a && b ? Optional(*a * *b) : std::nullopt;
 }
 
 CeilingTerm term(const char* id, const char* unit, double scale, const char* doc,
-                 Figure Ceilings::*figure) {
-  return {id, unit, scale, doc, [figure](Ceilings& c) -> Figure& { return c.*figure; }};
+                 Optional Ceilings::*ceiling) {
+  return {id, unit, scale, doc, [ceiling](Ceilings& c) -> Optional& { return c.*ceiling; }};
 }
 
 }  // namespace
 
-Figure Ceilings::floor_us(Mode mode) const {
+Optional Ceilings::floor_us(Mode mode) const {
   switch (mode) {
     case Mode::cold: return floor_cold_us;
     case Mode::warm: return floor_warm_us;
@@ -60,7 +60,7 @@ Figure Ceilings::floor_us(Mode mode) const {
   return std::nullopt;
 }
 
-Figure Ceilings::ops(Pipe pipe, TensorPath path) const {
+Optional Ceilings::ops(Pipe pipe, TensorPath path) const {
   const auto i = static_cast<std::size_t>(pipe);
   return path == TensorPath::mma_sync && is_tensor(pipe) && mma_sync_ops_per_s[i]
              ? mma_sync_ops_per_s[i]
@@ -210,7 +210,7 @@ Ceilings datasheet_ceilings(const DeviceSpec& device) {
   return c;
 }
 
-Figure dram_seconds(const Ceilings& c, double read, double written) {
+Optional dram_seconds(const Ceilings& c, double read, double written) {
   if (!c.dram_read_bytes_per_s || !c.dram_write_bytes_per_s || !c.dram_copy_bytes_per_s)
     return std::nullopt;
   const double bytes = read + written;
@@ -222,17 +222,17 @@ Figure dram_seconds(const Ceilings& c, double read, double written) {
 }
 
 Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const DeviceSpec& to) {
-  const Figure clock = quotient(to.sm_clock_max_mhz, from.sm_clock_max_mhz);
-  const Figure dram = quotient(to.memory_bytes_per_s, from.memory_bytes_per_s);
-  const Figure sms = product(clock, quotient(to.sm_count, from.sm_count));
-  const Figure clock_period = quotient(from.sm_clock_max_mhz, to.sm_clock_max_mhz);
+  const Optional clock = quotient(to.sm_clock_max_mhz, from.sm_clock_max_mhz);
+  const Optional dram = quotient(to.memory_bytes_per_s, from.memory_bytes_per_s);
+  const Optional sms = product(clock, quotient(to.sm_count, from.sm_count));
+  const Optional clock_period = quotient(from.sm_clock_max_mhz, to.sm_clock_max_mhz);
   Ceilings c = with_fp16_sums(measured, from);
   c.host_call_ns = c.host_launch_ns = std::nullopt;
   c.bus_to_device_bytes_per_s = c.bus_to_host_bytes_per_s = std::nullopt;
   c.bus_both_bytes_per_s = c.unit_change_ns = std::nullopt;
-  const auto scale = [&](std::initializer_list<Figure Ceilings::*> figures, const Figure& by) {
-    for (Figure Ceilings::*figure : figures)
-      c.*figure = product(c.*figure, by);
+  const auto scale = [&](std::initializer_list<Optional Ceilings::*> ceilings, const Optional& by) {
+    for (Optional Ceilings::*ceiling : ceilings)
+      c.*ceiling = product(c.*ceiling, by);
   };
   scale({&Ceilings::sm_clock_hz, &Ceilings::blocks_per_s}, clock);
   scale({&Ceilings::dram_read_bytes_per_s, &Ceilings::dram_write_bytes_per_s,
@@ -250,9 +250,9 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
          &Ceilings::fma_latency_ns, &Ceilings::block_latency_ns},
         clock_period);
   for (std::size_t i = 0; i < kPipeCount; ++i) {
-    const Figure peak = to.peak_ops_per_s[i];
-    const Figure by = quotient(peak.value_or(0), from.peak_ops_per_s[i].value_or(0));
-    const Figure reached = product(c.ops_per_s[i], by);
+    const Optional peak = to.peak_ops_per_s[i];
+    const Optional by = quotient(peak.value_or(0), from.peak_ops_per_s[i].value_or(0));
+    const Optional reached = product(c.ops_per_s[i], by);
     c.ops_per_s[i] = reached ? reached : peak;
     // Rates of mma.sync scale only within a generation: on a device with faster instructions, such
     // as wgmma, mma.sync does not reach the peak rate.
@@ -266,7 +266,7 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
 Ceilings with_fp16_sums(const Ceilings& ceilings, const DeviceSpec& device) {
   constexpr auto kIn32 = static_cast<std::size_t>(Pipe::tensor_fp16_fp32);
   constexpr auto kIn16 = static_cast<std::size_t>(Pipe::tensor_fp16_fp16);
-  const Figure by =
+  const Optional by =
       quotient(device.peak_ops_per_s[kIn16].value_or(0), device.peak_ops_per_s[kIn32].value_or(0));
   Ceilings c = ceilings;
   for (auto rates : {&Ceilings::ops_per_s, &Ceilings::mma_sync_ops_per_s}) {

@@ -39,9 +39,9 @@ constexpr std::array kSpecKeys{
     Key{"links", "links to the other GPUs of a host"},
     Key{"peak_tflops", "peak rates by pipe in TFLOP/s"},
     Key{"expected", "expected bands by ceiling"},
-    Key{"sources", "sources of the figures, by name"},
+    Key{"sources", "sources of the numbers, by name"},
 };
-constexpr std::array kFigureKeys{Key{"value", ""}, Key{"source", ""}, Key{"note", ""}};
+constexpr std::array kNumberKeys{Key{"value", ""}, Key{"source", ""}, Key{"note", ""}};
 constexpr std::array kLinkKeys{
     Key{"kind", "pcie or nvlink"},
     Key{"layout", "by_switch, all_pairs or pairs"},
@@ -53,7 +53,7 @@ constexpr std::array kBandKeys{Key{"low", ""}, Key{"high", ""}, Key{"source", ""
 // Limits that no GPU reaches, which detect a wrong unit.
 const Bounds kCount{1, 1e5};
 const Bounds kBytes{1, 1e15};
-const Bounds kFigure{0, 1e9, true};
+const Bounds kNumber{0, 1e9, true};
 
 /// Reads the numbers of one file. Each must refer to one of the file's sources.
 class SpecReader {
@@ -68,7 +68,7 @@ class SpecReader {
 
   std::string text(std::string_view key) const { return root_.require(key).text(); }
   Node value(std::string_view key) const { return value_of(root_.require(key)); }
-  double figure(std::string_view key) const { return value(key).real(kFigure); }
+  double number(std::string_view key) const { return value(key).real(kNumber); }
   std::int64_t integer(std::string_view key, const Bounds& bounds) const {
     return value(key).integer(bounds);
   }
@@ -121,7 +121,7 @@ class SpecReader {
     constexpr int kMaxGpus = 1024;
     machine.gpus = static_cast<int>(value_of(links->require("gpus")).integer({2, kMaxGpus}));
     constexpr double kBytesPerGb = 1e9;
-    machine.link_bytes_per_s = kBytesPerGb * value_of(links->require("gb_per_s")).real(kFigure);
+    machine.link_bytes_per_s = kBytesPerGb * value_of(links->require("gb_per_s")).real(kNumber);
   }
 
   void read_peaks(DeviceSpec& spec) const {
@@ -129,11 +129,11 @@ class SpecReader {
     for (int pipe = 0; pipe < kPipeCount; ++pipe)
       pipes.emplace_back(name_of(static_cast<Pipe>(pipe)));
     constexpr double kTera = 1e12;
-    for (const auto& [name, figure] : root_.require("peak_tflops").members("figures by pipe")) {
+    for (const auto& [name, number] : root_.require("peak_tflops").members("rates by pipe")) {
       const auto pipe = std::find(pipes.begin(), pipes.end(), name);
-      if (pipe == pipes.end()) figure.fail("unknown pipe" + allowed_names(name, pipes));
+      if (pipe == pipes.end()) number.fail("unknown pipe" + allowed_names(name, pipes));
       spec.peak_ops_per_s[static_cast<std::size_t>(pipe - pipes.begin())] =
-          kTera * value_of(figure).real(kFigure);
+          kTera * value_of(number).real(kNumber);
     }
   }
 
@@ -149,19 +149,19 @@ class SpecReader {
   }
 
  private:
-  Node value_of(const Node& figure) const {
-    figure.check_keys(kFigureKeys);
-    source_of(figure);
-    note_of(figure);
-    return figure.require("value");
+  Node value_of(const Node& number) const {
+    number.check_keys(kNumberKeys);
+    source_of(number);
+    note_of(number);
+    return number.require("value");
   }
 
-  std::string source_of(const Node& figure) const {
-    return figure.require("source").one_of(sources_, "source");
+  std::string source_of(const Node& number) const {
+    return number.require("source").one_of(sources_, "source");
   }
 
-  static std::string note_of(const Node& figure) {
-    const auto note = figure.find("note");
+  static std::string note_of(const Node& number) {
+    const auto note = number.find("note");
     return note ? note->text() : "";
   }
 
@@ -169,7 +169,7 @@ class SpecReader {
     node.check_keys(kBandKeys);
     const auto end = [&](std::string_view key) {
       const auto found = node.find(key);
-      return found ? std::optional(found->real(kFigure)) : std::nullopt;
+      return found ? std::optional(found->real(kNumber)) : std::nullopt;
     };
     ExpectedBand band{end("low"), end("high"), source_of(node), note_of(node)};
     if (!band.low && !band.high) node.fail("a band has \"low\", \"high\" or both");
@@ -250,14 +250,14 @@ DeviceSpecFile read_device_spec(const std::filesystem::path& path) {
   f.aliases = reader.aliases();
   reader.read_compute_capability(f.spec);
   f.spec.sm_count = static_cast<int>(reader.integer("sm_count", kCount));
-  f.spec.sm_clock_max_mhz = reader.figure("sm_clock_max_mhz");
+  f.spec.sm_clock_max_mhz = reader.number("sm_clock_max_mhz");
   if (root.find("sm_clock_tensor_mhz"))
-    f.spec.sm_clock_tensor_mhz = reader.figure("sm_clock_tensor_mhz");
+    f.spec.sm_clock_tensor_mhz = reader.number("sm_clock_tensor_mhz");
   f.spec.memory_bytes = reader.integer("memory_bytes", kBytes);
-  f.spec.memory_bytes_per_s = kGiga * reader.figure("memory_bandwidth_gb_per_s");
+  f.spec.memory_bytes_per_s = kGiga * reader.number("memory_bandwidth_gb_per_s");
   if (root.find("memory_bus_bits")) reader.integer("memory_bus_bits", kCount);
   f.spec.l2_bytes = reader.integer("l2_bytes", kBytes);
-  if (root.find("power_limit_w")) f.spec.power_limit_w = reader.figure("power_limit_w");
+  if (root.find("power_limit_w")) f.spec.power_limit_w = reader.number("power_limit_w");
   reader.read_pcie(f.spec);
   reader.read_links(f.spec.machine);
   reader.read_peaks(f.spec);

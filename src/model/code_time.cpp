@@ -68,7 +68,7 @@ bool is_complete(const Ceilings& c) {
                                           c.block_latency_ns,
                                           c.blocks_per_s};
   return std::all_of(std::begin(needed), std::end(needed),
-                     [](const std::optional<double>& figure) { return figure.has_value(); });
+                     [](const std::optional<double>& ceiling) { return ceiling.has_value(); });
 }
 
 // Number of clusters that the GPU holds at once, with one block per SM. The SMs of a cluster are in
@@ -99,7 +99,7 @@ class KernelRun {
         places_(places_at_once(device, cluster_)),
         active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))) {
     launch_.checks.max_instructions = kMaxInstructionsPerWarp;
-    set_figures();
+    set_parameters();
     set_behind(traffic);
     schedule_ = schedule_of(*launch_.program, parameters_);
   }
@@ -278,7 +278,7 @@ class KernelRun {
     return std::lerp(alone_ns, on_all_sms_ns.value_or(alone_ns), active_sms_ / device_.sm_count);
   }
 
-  void set_figures() {
+  void set_parameters() {
     constexpr double kNano = 1e-9;
     const double full_clock_hz = *ceilings_.sm_clock_hz;
     // Latencies inside the SM are the same number of cycles at any clock.

@@ -240,9 +240,9 @@ KernelTraffic& KernelTraffic::operator+=(const KernelTraffic& more) {
 }
 
 KernelTraffic& KernelTraffic::operator*=(double times) {
-  for (double* figure : {&dram.read, &dram.read_scattered, &dram.written, &dram.read_sectors,
+  for (double* bytes : {&dram.read, &dram.read_scattered, &dram.written, &dram.read_sectors,
                          &read_sectors, &written_sectors})
-    *figure *= times;
+    *bytes *= times;
   reads_by_sms *= times;
   return *this;
 }

@@ -16,15 +16,15 @@ constexpr double kNotYet = std::numeric_limits<double>::infinity();
 
 enum Resource : std::size_t { kLinks, kMemory, kSms, kResources };
 
-using Figure = std::optional<double>;
+using Optional = std::optional<double>;
 
 // Loads or stores in both directions at once slow down as copies do, unless a measurement exists.
-Figure link_rate(const Phase& phase, const Ceilings& c) {
-  const auto both = [&](const Figure& one_way, const Figure& measured) {
+Optional link_rate(const Phase& phase, const Ceilings& c) {
+  const auto both = [&](const Optional& one_way, const Optional& measured) {
     if (!phase.both_ways || !one_way) return one_way;
     if (measured) return measured;
-    if (!c.link_both_bytes_per_s || !c.link_copy_bytes_per_s) return Figure();
-    return Figure(*one_way * *c.link_both_bytes_per_s / *c.link_copy_bytes_per_s);
+    if (!c.link_both_bytes_per_s || !c.link_copy_bytes_per_s) return Optional();
+    return Optional(*one_way * *c.link_both_bytes_per_s / *c.link_copy_bytes_per_s);
   };
   switch (phase.by) {
     case LinkUse::copy_engine: return both(c.link_copy_bytes_per_s, c.link_both_bytes_per_s);
@@ -68,7 +68,7 @@ class PhaseCosts {
     // L2 holds data of the previous launch if the data fit.
     const bool in_l2 =
         mode_ != Mode::cold && phase.memory_bytes <= static_cast<double>(device_.l2_bytes);
-    const Figure memory =
+    const Optional memory =
         in_l2 && c_.l2_read_bytes_per_s ? c_.l2_read_bytes_per_s : c_.dram_copy_bytes_per_s;
     if (memory) a.busy_us[kMemory] = phase.memory_bytes / *memory * kMicrosPerSecond;
     compute(phase, a);
@@ -97,8 +97,8 @@ class PhaseCosts {
   /// known, scales the times of the pipes so that the slowest pipe takes the kernel's time.
   void compute(const Phase& phase, IsolatedCost& a) {
     for (const Operations& operations : phase.operations) {
-      const Figure library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
-      const Figure rate =
+      const Optional library = c_.library_ops_per_s[static_cast<std::size_t>(operations.pipe)];
+      const Optional rate =
           phase.by_library && library ? library : c_.ops(operations.pipe, phase.tensor_path);
       if (!rate) continue;
       const double us = operations.count / *rate * kMicrosPerSecond;
@@ -110,12 +110,12 @@ class PhaseCosts {
       us *= *phase.kernel_us / a.busy_us[kSms];
   }
 
-  double known(const Figure& figure, bool is_needed, const char* what) {
-    if (is_needed && !figure)
+  double known(const Optional& ceiling, bool is_needed, const char* what) {
+    if (is_needed && !ceiling)
       refusal_ = std::string("how long ") + what + " between GPUs is not known for this device";
-    return figure.value_or(0);
+    return ceiling.value_or(0);
   }
-  double seconds(double bytes, const Figure& rate, const char* what) {
+  double seconds(double bytes, const Optional& rate, const char* what) {
     if (bytes <= 0) return 0;
     if (!rate)
       refusal_ = std::string("the bandwidth that links ") + what + " is not known for this device";

@@ -86,8 +86,8 @@ CeilingsProvenance ceilings_in_force(const CeilingSource& ceiling_source,
   Ceilings in_force = ceiling_source.ceilings;
   Ceilings by_datasheet = datasheet_ceilings(device);
   for (const CeilingTerm& term : ceiling_terms()) {
-    const auto shown = [&](const std::optional<double>& figure) {
-      return figure ? std::optional(*figure / term.scale) : std::nullopt;
+    const auto shown = [&](const std::optional<double>& ceiling) {
+      return ceiling ? std::optional(*ceiling / term.scale) : std::nullopt;
     };
     CeilingProvenance c;
     c.id = term.id;

@@ -15,7 +15,7 @@ Json json_of(const HealthReport& report, const Finding& f) {
           {"cost", f.cost},   {"cure", cure_of(report, f)}};
 }
 
-Json json_of(const FigureFinding& f) {
+Json json_of(const CeilingFinding& f) {
   const auto& m = f.measured;
   const auto& band = f.band;
   return {{"ceiling", f.term->id},
@@ -93,8 +93,8 @@ Json json_of(const HealthReport& report, const std::vector<Finding>& findings) {
   return json_list(findings, [&](const Finding& f) { return json_of(report, f); });
 }
 
-Json json_of(const std::vector<FigureFinding>& figures) {
-  return json_list(figures, [](const FigureFinding& f) { return json_of(f); });
+Json json_of(const std::vector<CeilingFinding>& ceilings) {
+  return json_list(ceilings, [](const CeilingFinding& f) { return json_of(f); });
 }
 
 const char* text_of(HealthVerdict verdict) {
@@ -120,7 +120,7 @@ std::string to_json(const HealthReport& report) {
                {"verdict", text_of(verdict_of(report))},
                {"counts", counts_of(report)},
                {"state", json_of(report, report.state)},
-               {"figures", json_of(report.figures)},
+               {"figures", json_of(report.ceilings)},
                {"readings",
                 {{"before", report.before ? json_of(*report.before) : nullptr},
                  {"after", report.after ? json_of(*report.after) : nullptr}}},
@@ -129,7 +129,7 @@ std::string to_json(const HealthReport& report) {
                           {"to_uuid", link.peer_uuid},
                           {"way", link.way},
                           {"state", json_of(report, link.state)},
-                          {"figures", json_of(link.figures)}};
+                          {"figures", json_of(link.ceilings)}};
                 })}};
   return json.dump(kIndent) + "\n";
 }

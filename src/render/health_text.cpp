@@ -15,13 +15,13 @@ namespace {
 constexpr int kBandDigits = 5;
 constexpr int kMeasuredDigits = 4;
 
-/// Figures of the GPU and of its links; a link's topics name the other GPU.
-std::vector<FigureFinding> all_figures(const HealthReport& report) {
-  std::vector<FigureFinding> all = report.figures;
+/// Ceilings of the GPU and of its links; a link's topics name the other GPU.
+std::vector<CeilingFinding> all_ceilings(const HealthReport& report) {
+  std::vector<CeilingFinding> all = report.ceilings;
   for (const LinkHealth& link : report.links) {
-    for (FigureFinding figure : link.figures) {
-      figure.finding.topic = fmt::format("{} to device {}", figure.finding.topic, link.peer);
-      all.push_back(std::move(figure));
+    for (CeilingFinding ceiling : link.ceilings) {
+      ceiling.finding.topic = fmt::format("{} to device {}", ceiling.finding.topic, link.peer);
+      all.push_back(std::move(ceiling));
     }
   }
   return all;
@@ -59,23 +59,23 @@ std::string number(const std::optional<double>& value) {
   return value ? significant(*value, kBandDigits) : "";
 }
 
-std::string band_text(const FigureFinding& figure) {
-  if (!figure.band) return "no band recorded";
-  if (!figure.band->high) return fmt::format("≥ {}", number(figure.band->low));
-  if (!figure.band->low) return fmt::format("≤ {}", number(figure.band->high));
-  return fmt::format("{} to {}", number(figure.band->low), number(figure.band->high));
+std::string band_text(const CeilingFinding& ceiling) {
+  if (!ceiling.band) return "no band recorded";
+  if (!ceiling.band->high) return fmt::format("≥ {}", number(ceiling.band->low));
+  if (!ceiling.band->low) return fmt::format("≤ {}", number(ceiling.band->high));
+  return fmt::format("{} to {}", number(ceiling.band->low), number(ceiling.band->high));
 }
 
-std::string figures_table(const std::vector<FigureFinding>& figures) {
+std::string ceilings_table(const std::vector<CeilingFinding>& ceilings) {
   TextTable table;
-  for (const char* title : {"figure", "verdict"})
+  for (const char* title : {"ceiling", "verdict"})
     table.add_column(title, Align::left);
   table.add_column("measured", Align::right);
   for (const char* title : {"unit", "healthy"})
     table.add_column(title, Align::left);
   for (const char* title : {"datasheet", "% of it"})
     table.add_column(title, Align::right);
-  for (const FigureFinding& f : figures) {
+  for (const CeilingFinding& f : ceilings) {
     const auto value = f.measured ? std::optional(f.measured->value) : std::nullopt;
     const std::string share =
         value && f.datasheet ? fmt::format("{:.1f}", 100 * *value / *f.datasheet) : "";
@@ -86,12 +86,12 @@ std::string figures_table(const std::vector<FigureFinding>& figures) {
   return table.render();
 }
 
-std::string explanation(const Finding& f, bool is_figure, bool state_known) {
+std::string explanation(const Finding& f, bool is_ceiling, bool state_known) {
   std::string text = fmt::format("{}: {}", f.topic, f.found);
   if (!f.expected.empty()) text += fmt::format(" instead of {}", f.expected);
   text += fmt::format(": {}.", f.cost);
   if (!f.likely.empty()) text += fmt::format(" Likely because {}.", f.likely);
-  if (is_figure && f.verdict == FindingVerdict::off && f.likely.empty() && state_known)
+  if (is_ceiling && f.verdict == FindingVerdict::off && f.likely.empty() && state_known)
     text += " The state does not explain it.";
   return text;
 }
@@ -104,22 +104,22 @@ std::string why_text(const HealthReport& report, FindingVerdict verdict, std::si
     return paragraph(text, width ? std::max(width, kMinWidth) : kNoLimit, indent);
   };
   std::string text;
-  const auto add = [&](const Finding& f, bool is_figure) {
+  const auto add = [&](const Finding& f, bool is_ceiling) {
     if (f.verdict != verdict || f.cost.empty()) return;
-    text += lines(explanation(f, is_figure, !report.state.empty()), kIndent);
+    text += lines(explanation(f, is_ceiling, !report.state.empty()), kIndent);
     if (!f.cure.empty()) text += lines(cure_of(report, f), 2 * kIndent);
   };
   for (const Finding& f : all_states(report))
     add(f, false);
-  for (const FigureFinding& f : all_figures(report))
+  for (const CeilingFinding& f : all_ceilings(report))
     add(f.finding, true);
   return text.empty() ? "" : fmt::format("\n{}:\n{}", name_of(verdict), text);
 }
 
-// Topics of figures with a band that were not measured.
+// Topics of ceilings with a band that were not measured.
 std::vector<std::string> waiting(const HealthReport& report) {
   std::vector<std::string> ids;
-  for (const FigureFinding& f : all_figures(report)) {
+  for (const CeilingFinding& f : all_ceilings(report)) {
     if (!f.measured) ids.push_back(f.finding.topic);
   }
   return ids;
@@ -127,9 +127,9 @@ std::vector<std::string> waiting(const HealthReport& report) {
 
 std::string unjudged_text(const HealthReport& report) {
   const std::vector<std::string> missing = waiting(report);
-  const std::vector<FigureFinding> figures = all_figures(report);
+  const std::vector<CeilingFinding> ceilings = all_ceilings(report);
   const auto no_band =
-      std::ranges::count_if(figures, [](const FigureFinding& f) { return !f.band; });
+      std::ranges::count_if(ceilings, [](const CeilingFinding& f) { return !f.band; });
   const std::string unknown =
       fmt::format("{}", fmt::join(topics(all_states(report), FindingVerdict::unknown), ", "));
   std::string text;
@@ -138,7 +138,7 @@ std::string unjudged_text(const HealthReport& report) {
   if (!missing.empty()) text += fmt::format("not measured: {}\n", fmt::join(missing, ", "));
   if (no_band > 0) {
     text += fmt::format("no band recorded for {} of {}: see docs/health.md to contribute one\n",
-                        counted(no_band, "figure"), printable(report.device));
+                        counted(no_band, "ceiling"), printable(report.device));
   }
   return text;
 }
@@ -152,13 +152,13 @@ std::string verdict_text(const HealthReport& report) {
   if (topics(all, FindingVerdict::pass).empty()) return "nothing could be judged\n";
   if (const auto missing = waiting(report); !missing.empty()) {
     return fmt::format("not known to be healthy: {} with a band not measured\n",
-                       counted(missing.size(), "figure"));
+                       counted(missing.size(), "ceiling"));
   }
-  const std::vector<FigureFinding> figures = all_figures(report);
+  const std::vector<CeilingFinding> ceilings = all_ceilings(report);
   const auto within = std::ranges::count_if(
-      figures, [](const FigureFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
+      ceilings, [](const CeilingFinding& f) { return f.finding.verdict == FindingVerdict::pass; });
   if (within == 0) return "no check failed, but only the state could be judged\n";
-  return fmt::format("healthy: {} within {}\n", counted(within, "figure"),
+  return fmt::format("healthy: {} within {}\n", counted(within, "ceiling"),
                      noun_for(within, "its band", "their bands"));
 }
 
@@ -166,8 +166,8 @@ std::string verdict_text(const HealthReport& report) {
 
 std::vector<Finding> all_findings(const HealthReport& report) {
   std::vector<Finding> all = all_states(report);
-  for (const FigureFinding& figure : all_figures(report))
-    all.push_back(figure.finding);
+  for (const CeilingFinding& ceiling : all_ceilings(report))
+    all.push_back(ceiling.finding);
   return all;
 }
 
@@ -191,12 +191,12 @@ std::string health_text(const HealthReport& report, std::size_t width) {
   std::string text =
       printable(fmt::format("{}  ({}), {}", report.device, report.uuid, report.source)) + "\n";
   if (!report.state.empty()) text += fmt::format("\n{}", state_table(report.state));
-  if (!report.figures.empty()) text += fmt::format("\n{}", figures_table(report.figures));
+  if (!report.ceilings.empty()) text += fmt::format("\n{}", ceilings_table(report.ceilings));
   for (const LinkHealth& link : report.links) {
     text += fmt::format("\nlinks to device {} ({}), {}\n\n", link.peer, printable(link.peer_uuid),
                         link.way);
     if (!link.state.empty()) text += state_table(link.state) + "\n";
-    if (!link.figures.empty()) text += figures_table(link.figures);
+    if (!link.ceilings.empty()) text += ceilings_table(link.ceilings);
   }
   text += why_text(report, FindingVerdict::note, width);
   text += why_text(report, FindingVerdict::off, width);

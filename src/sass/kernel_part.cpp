@@ -39,7 +39,7 @@ bool is_of_library(const std::string& kernel) {
   return false;
 }
 
-std::string figures_of(const CompiledKernel& k) {
+std::string usage_of(const CompiledKernel& k) {
   std::string instructions;
   for (const char c : k.instructions)
     instructions += c == '\n' ? "\\n" : std::string(1, c);
@@ -76,7 +76,7 @@ KernelPart::Row read_row(std::string_view line) {
   row.architecture = take_word(line);
   row.code_begin = take_count<std::size_t>(line);
   row.code_size = take_count<std::size_t>(line);
-  row.figures = trimmed(line);
+  row.usage = trimmed(line);
   return row;
 }
 
@@ -97,7 +97,7 @@ KernelPart make_part(const ObjectDump& object, const std::string& source_root) {
           kernel.lowered_name, object.name));
     }
     part.rows.push_back({kernel.lowered_name, kernel.compute_capability(), kernel.architecture,
-                         code.size(), kernel.code.size(), figures_of(kernel)});
+                         code.size(), kernel.code.size(), usage_of(kernel)});
     part.source_files.merge(kernel.source_files);
     code += kernel.code;
   }
@@ -112,7 +112,7 @@ std::string to_text(const KernelPart& part) {
   for (const KernelPart::Row& row : part.rows)
     text +=
         fmt::format("{}{} {} {} {} {} {}\n", kKernelLine, row.lowered_name, row.compute_capability,
-                    row.architecture, row.code_begin, row.code_size, row.figures);
+                    row.architecture, row.code_begin, row.code_size, row.usage);
   return text + fmt::format("{}\n", kFrameLine) + part.frame;
 }
 

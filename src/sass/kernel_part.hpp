@@ -20,7 +20,7 @@ struct KernelPart {
     std::size_t code_begin = 0;  ///< offset in the object's uncompressed code
     std::size_t code_size = 0;
     /// KernelResource's members from registers to instructions, as C++ source.
-    std::string figures;
+    std::string usage;
   };
 
   std::string object;  ///< for messages; its stem is the module's name

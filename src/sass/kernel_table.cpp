@@ -41,7 +41,7 @@ void KernelTable::insert(const Row& row) {
   if (architecture != known.kernel.architecture) {
     const bool is_more_specific = architecture.size() > known.kernel.architecture.size();
     if (is_more_specific) known = row;
-  } else if (row.kernel.figures != known.kernel.figures) {
+  } else if (row.kernel.usage != known.kernel.usage) {
     throw std::runtime_error(
         fmt::format("the kernel {} differs between {} and {}, and the linker keeps one of them: "
                     "give each its own namespace",
@@ -84,7 +84,7 @@ std::string KernelTable::source_of_rows() const {
     rows += fmt::format(
         "    {{reinterpret_cast<const void*>(&kernel_{}), \"{}\", \"{}\", {}, {}, "
         "{{frames[{}], {}, {}}}}},\n",
-        index, module_of(row.object), name, architecture, row.kernel.figures, row.frame,
+        index, module_of(row.object), name, architecture, row.kernel.usage, row.frame,
         row.kernel.code_begin, row.kernel.code_size);
   }
   return fmt::format(

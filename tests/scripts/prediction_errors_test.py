@@ -32,7 +32,7 @@ class PredictionErrors(unittest.TestCase):
             with open(Path(folder) / "results.csv", "w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows([columns, *rows])
             given = [a.replace("FOLDER", folder) for a in arguments]
-            if "--predicted" in given or "--beside" in given:
+            if "--predicted" in given or "--compare" in given:
                 Path(folder, "p.csv").write_text('key,predicted_time_us\r\n"e/toy/a/n=1/cold",20\r\n', encoding="utf-8")
                 Path(folder, "limits.csv").write_text(PREDICTED, encoding="utf-8")
             return subprocess.run([sys.executable, SCRIPT, folder, *given], capture_output=True, text=True)
@@ -74,11 +74,11 @@ class PredictionErrors(unittest.TestCase):
 
     def test_two_predictions_of_the_same_rows(self):
         rows = rows_of({"a": (10, 10, "passed"), "b": (10, 10 * math.e, "passed"), "new": (10, 30, "passed")})
-        done = self.run_on(rows, "--beside", "FOLDER/limits.csv")
+        done = self.run_on(rows, "--compare", "FOLDER/limits.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
         # a is correct, but 20 in the other file; b is too long by e, but correct there; `new` is missing there.
         self.assertIn("| all | 2 | 0.500 (0.900) | +0.500 | 0.347 (0.624) | +0.347 |", done.stdout)
-        missing = self.run_on(rows_of({"new": (10, 30, "passed")}), "--beside", "FOLDER/limits.csv")
+        missing = self.run_on(rows_of({"new": (10, 30, "passed")}), "--compare", "FOLDER/limits.csv")
         self.assertEqual(missing.returncode, 2)
         self.assertIn("no row has both predictions", missing.stderr)
 

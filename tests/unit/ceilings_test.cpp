@@ -30,12 +30,12 @@ DeviceSpec spec(int cc_major, int sms, double mhz, double bytes_per_s) {
   return d;
 }
 
-// Ceilings in which every figure is different.
+// Ceilings that all differ.
 Ceilings distinct_ceilings() {
   Ceilings c;
-  double figure = 1;
+  double value = 1;
   for (const CeilingTerm& term : ceiling_terms())
-    term.of(c) = figure++ * term.scale;
+    term.of(c) = value++ * term.scale;
   return c;
 }
 
@@ -86,9 +86,9 @@ std::string with(std::string text, const std::string& part, const std::string& r
 
 }  // namespace
 
-// ---- figures
+// ---- ceilings
 
-TEST_CASE("every ceiling has a name and a figure of its own", "[ceilings]") {
+TEST_CASE("every ceiling has a name and an index of its own", "[ceilings]") {
   std::set<std::string> ids;
   for (const CeilingTerm& term : ceiling_terms()) {
     CAPTURE(term.id);
@@ -128,7 +128,7 @@ TEST_CASE("ceilings scale by the ratio of the datasheets", "[ceilings]") {
   CHECK_FALSE(scaled.ops_per_s[kSumsIn32]);
 }
 
-TEST_CASE("a ceiling is left out if a datasheet lacks its figure", "[ceilings]") {
+TEST_CASE("a ceiling is left out if a datasheet lacks its value", "[ceilings]") {
   const Ceilings scaled =
       scaled_ceilings(distinct_ceilings(), spec(9, 100, 2000, 4e12), spec(9, 50, 0, 0));
   CHECK_FALSE(scaled.sm_clock_hz);

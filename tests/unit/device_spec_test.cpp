@@ -18,20 +18,20 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-Json figure(const Json& value) {
+Json number(const Json& value) {
   return {{"value", value}, {"source", "sheet"}};
 }
 
 Json sample_spec() {
   return {{"name", "Example GPU"},
           {"architecture", "Example"},
-          {"compute_capability", figure("9.0")},
-          {"sm_count", figure(100)},
-          {"sm_clock_max_mhz", figure(2000)},
-          {"memory_bytes", figure(80'000'000'000)},
-          {"memory_bandwidth_gb_per_s", figure(4000)},
-          {"l2_bytes", figure(52'428'800)},
-          {"peak_tflops", {{"fp32", figure(60)}}},
+          {"compute_capability", number("9.0")},
+          {"sm_count", number(100)},
+          {"sm_clock_max_mhz", number(2000)},
+          {"memory_bytes", number(80'000'000'000)},
+          {"memory_bandwidth_gb_per_s", number(4000)},
+          {"l2_bytes", number(52'428'800)},
+          {"peak_tflops", {{"fp32", number(60)}}},
           {"expected",
            {{"dram_copy",
              {{"low", 3400}, {"high", 3700.5}, {"source", "cards"}, {"note", "two cards"}}},
@@ -137,7 +137,7 @@ TEST_CASE("errors in a device spec name their place", "[device_spec][error]") {
       {"/compute_capability/value", "99999999999.0",
        "$.compute_capability.value: expected a string like \"9.0\", found \"99999999999.0\""},
       {"/compute_capability/value", 9, "$.compute_capability.value: expected a string, found 9"},
-      {"/peak_tflops/fp33", figure(60), "$.peak_tflops.fp33: unknown pipe; did you mean 'fp32'?"},
+      {"/peak_tflops/fp33", number(60), "$.peak_tflops.fp33: unknown pipe; did you mean 'fp32'?"},
       {"/clock", 1, "$.clock: unknown key"},
   };
   for (const Case& c : cases) {

@@ -1,4 +1,4 @@
-// Findings of a GPU's state and figures: each rule has a case that fails, one that passes and one
+// Findings of a GPU's state and ceilings: each rule has a case that fails, one that passes and one
 // without a driver reading.
 #include "analysis/health.hpp"
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/figure_health.hpp"
+#include "analysis/ceiling_health.hpp"
 #include "support/catch.hpp"
 #include "support/healthy_gpu.hpp"
 
@@ -33,12 +33,12 @@ DeviceState changed(const Change& change) {
   return state;
 }
 
-FigureFinding figure(const std::string& id, double value, const ExpectedBand& band,
+CeilingFinding ceiling(const std::string& id, double value, const ExpectedBand& band,
                      const DeviceState& state = {}, const ExpectedBands& more = {}) {
   ExpectedBands bands = more;
   bands[id] = band;
   const MeasuredCeilings measured{{id, {value, value, value, "row"}}};
-  for (const FigureFinding& f : figure_findings(measured, bands, state, healthy_device())) {
+  for (const CeilingFinding& f : ceiling_findings(measured, bands, state, healthy_device())) {
     if (f.term->id == id) return f;
   }
   FAIL("no finding of " << id);
@@ -222,24 +222,24 @@ TEST_CASE("the board's rated clock takes precedence over the driver's maximum", 
   CHECK(clock(geforce) == FindingVerdict::off);
 }
 
-// ---- figures
+// ---- ceilings
 
-TEST_CASE("a figure is compared with its band", "[health]") {
-  CHECK(figure("dram_copy", 95, kBand).finding.verdict == FindingVerdict::pass);
-  CHECK(figure("dram_copy", 105, kBand).finding.verdict == FindingVerdict::pass);
-  const Finding low = figure("dram_copy", 76, kBand).finding;
+TEST_CASE("a ceiling is compared with its band", "[health]") {
+  CHECK(ceiling("dram_copy", 95, kBand).finding.verdict == FindingVerdict::pass);
+  CHECK(ceiling("dram_copy", 105, kBand).finding.verdict == FindingVerdict::pass);
+  const Finding low = ceiling("dram_copy", 76, kBand).finding;
   CHECK(low.verdict == FindingVerdict::off);
   CHECK(low.found == "76 GB/s");
   CHECK(low.expected == "95 to 105 GB/s");
   CHECK(low.cost == "20.0 % below its band");
   CHECK(low.likely.empty());
-  const Finding high = figure("dram_copy", 126, kBand).finding;
+  const Finding high = ceiling("dram_copy", 126, kBand).finding;
   CHECK(high.verdict == FindingVerdict::note);
   CHECK(high.cost == "20.0 % above its band, better than all recorded GPUs");
   // Random reads count as reads.
   for (const char* id : {"dram_copy", "dram_random"}) {
     CAPTURE(id);
-    const Finding impossible = figure(id, 9000, kBand).finding;
+    const Finding impossible = ceiling(id, 9000, kBand).finding;
     CHECK(impossible.verdict == FindingVerdict::off);
     CHECK_THAT(impossible.cost, contains_text("more than the datasheet allows"));
   }
@@ -247,7 +247,7 @@ TEST_CASE("a figure is compared with its band", "[health]") {
   DeviceSpec device = healthy_device();
   device.peak_ops_per_s[static_cast<std::size_t>(Pipe::tensor_tf32)] = 494.5e12;
   const char* const slower = "mma_sync.tensor_tf32";
-  const auto findings = figure_findings({{slower, {1290, 1290, 1290, ""}}}, {{slower, kBand}},
+  const auto findings = ceiling_findings({{slower, {1290, 1290, 1290, ""}}}, {{slower, kBand}},
                                         healthy_state(), device);
   REQUIRE(findings.size() == 1);
   CHECK(findings.front().finding.verdict == FindingVerdict::off);
@@ -255,10 +255,10 @@ TEST_CASE("a figure is compared with its band", "[health]") {
 
 TEST_CASE("lower times are better", "[health]") {
   const DeviceState slow = changed([](auto& s) { s.load->sm_clock_mhz = 1000; });
-  const Finding high = figure("l1_latency", 126, kBand, slow).finding;
+  const Finding high = ceiling("l1_latency", 126, kBand, slow).finding;
   CHECK(high.cost == "20.0 % above its band");
   CHECK(high.likely == "the SM clock was at 1000 of 1980 MHz");
-  const Finding low = figure("l1_latency", 76, kBand, slow).finding;
+  const Finding low = ceiling("l1_latency", 76, kBand, slow).finding;
   CHECK(high.verdict == FindingVerdict::off);
   CHECK_THAT(low.cost, contains_text("20.0 % below its band, better than all "));
   CHECK(low.verdict == FindingVerdict::note);
@@ -266,27 +266,27 @@ TEST_CASE("lower times are better", "[health]") {
 }
 
 TEST_CASE("a band may lack one end", "[health]") {
-  CHECK(figure("fp32", 1000, {95, {}, "", ""}).finding.verdict == FindingVerdict::pass);
-  CHECK(figure("fp32", 94, {95, {}, "", ""}).finding.expected == "95 TFLOP/s or more");
-  CHECK(figure("fp32", 94, {95, {}, "", ""}).finding.verdict == FindingVerdict::off);
-  CHECK(figure("floor_cold", 1, {{}, 3, "", ""}).finding.verdict == FindingVerdict::pass);
-  CHECK(figure("floor_cold", 4, {{}, 3, "", ""}).finding.verdict == FindingVerdict::off);
+  CHECK(ceiling("fp32", 1000, {95, {}, "", ""}).finding.verdict == FindingVerdict::pass);
+  CHECK(ceiling("fp32", 94, {95, {}, "", ""}).finding.expected == "95 TFLOP/s or more");
+  CHECK(ceiling("fp32", 94, {95, {}, "", ""}).finding.verdict == FindingVerdict::off);
+  CHECK(ceiling("floor_cold", 1, {{}, 3, "", ""}).finding.verdict == FindingVerdict::pass);
+  CHECK(ceiling("floor_cold", 4, {{}, 3, "", ""}).finding.verdict == FindingVerdict::off);
 }
 
 TEST_CASE("NaN is outside every band", "[health]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const ExpectedBand& band :
        {kBand, ExpectedBand{95, {}, "", ""}, ExpectedBand{{}, 105, "", ""}}) {
-    const Finding f = figure("dram_copy", nan, band).finding;
+    const Finding f = ceiling("dram_copy", nan, band).finding;
     CHECK(f.verdict == FindingVerdict::off);
     CHECK(f.cost == "no number was measured");
   }
 }
 
-TEST_CASE("without a band or a figure the verdict is unknown", "[health]") {
+TEST_CASE("without a band or a ceiling the verdict is unknown", "[health]") {
   const MeasuredCeilings measured{{"fp32", {60, 59, 61, "row"}}};
   const ExpectedBands bands{{"dram_copy", kBand}};
-  const auto findings = figure_findings(measured, bands, healthy_state(), healthy_device());
+  const auto findings = ceiling_findings(measured, bands, healthy_state(), healthy_device());
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].term->id == "dram_copy");
   CHECK(findings[0].finding.verdict == FindingVerdict::unknown);
@@ -298,7 +298,7 @@ TEST_CASE("without a band or a figure the verdict is unknown", "[health]") {
   CHECK(*findings[1].datasheet == Approx(67));
 }
 
-TEST_CASE("a low figure has a likely cause from the state", "[health]") {
+TEST_CASE("a low ceiling has a likely cause from the state", "[health]") {
   struct Case {
     const char* id;
     Change change;
@@ -319,7 +319,7 @@ TEST_CASE("a low figure has a likely cause from the state", "[health]") {
       {"dram_copy", hot, "the driver slowed clocks down (sw_thermal_slowdown)"},
       {"shared", others, "other processes are on the GPU"},
       {"l2_read", mig, "MIG is on, and an instance is only a part of the GPU"},
-      // Readings that do not affect a figure are not its cause.
+      // Readings that do not affect a ceiling are not its cause.
       {"fp32", clock, ""},
       {"fp32", ecc, ""},
       {"dram_copy", sm, ""},
@@ -335,15 +335,15 @@ TEST_CASE("a low figure has a likely cause from the state", "[health]") {
   };
   for (const Case& c : cases) {
     CAPTURE(c.id, c.likely);
-    CHECK(figure(c.id, 50, kBand, changed(c.change)).finding.likely == c.likely);
+    CHECK(ceiling(c.id, 50, kBand, changed(c.change)).finding.likely == c.likely);
   }
 }
 
-TEST_CASE("without a state, the measured clock explains figures of SMs", "[health]") {
+TEST_CASE("without a state, the measured clock explains ceilings of SMs", "[health]") {
   const ExpectedBands bands{{"fp32", kBand}, {"sm_clock", {1930, 2020, "", ""}}};
   const auto likely = [&](double mhz) {
     const MeasuredCeilings measured{{"fp32", {50, 50, 50, ""}}, {"sm_clock", {mhz, mhz, mhz, ""}}};
-    return figure_findings(measured, bands, {}, healthy_device())[0].finding.likely;
+    return ceiling_findings(measured, bands, {}, healthy_device())[0].finding.likely;
   };
   CHECK(likely(1500) == "the SM clock was at 1500 MHz, below its band");
   CHECK(likely(1980).empty());

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/figure_health.hpp"
+#include "analysis/ceiling_health.hpp"
 #include "analysis/measured_ceilings.hpp"
 #include "render/health_json.hpp"
 #include "support/catch.hpp"
@@ -33,7 +33,7 @@ HealthReport report(const DeviceState& state, const ExpectedBands& bands,
   r.before = DeviceState{};
   r.after = state;
   r.state = state_findings(state, healthy_device());
-  r.figures = figure_findings(measured, bands, state, healthy_device());
+  r.ceilings = ceiling_findings(measured, bands, state, healthy_device());
   return r;
 }
 
@@ -71,13 +71,13 @@ persistence         pass     on                                       on
 compute mode        pass     default                                  default
 other processes     pass     none                                     none
 
-figure      verdict  measured  unit     healthy       datasheet  % of it
+ceiling     verdict  measured  unit     healthy       datasheet  % of it
 ----------  -------  --------  -------  ------------  ---------  -------
 dram_copy   pass         4270  GB/s     4179 to 4366       4800     89.0
 fp32        pass        65.11  TFLOP/s  ≥ 63.8               67     97.2
 floor_cold  pass        2.976  us       ≤ 3.036
 
-healthy: 3 figures within their bands
+healthy: 3 ceilings within their bands
 )");
 }
 
@@ -124,21 +124,21 @@ TEST_CASE("without bands only the state is judged, and the text says so", "[heal
   CHECK(verdict_of(bare) == HealthVerdict::healthy);
   CHECK(part_from(health_text(bare, 0), "\n\nno band recorded") == R"(
 
-no band recorded for 3 figures of NVIDIA H200: see docs/health.md to contribute one
+no band recorded for 3 ceilings of NVIDIA H200: see docs/health.md to contribute one
 no check failed, but only the state could be judged
 )");
   CHECK_THAT(health_text(bare, 0),
              contains_text("dram_copy   unknown      4270  GB/s     no band recorded"));
 }
 
-TEST_CASE("a band without a measured figure leaves the GPU unjudged", "[health]") {
+TEST_CASE("a band without a measured ceiling leaves the GPU unjudged", "[health]") {
   MeasuredCeilings measured = kMeasured;
   measured.erase("dram_copy");
   HealthReport part = report(healthy_state(), kBands);
-  part.figures = figure_findings(measured, kBands, healthy_state(), healthy_device());
+  part.ceilings = ceiling_findings(measured, kBands, healthy_state(), healthy_device());
   CHECK(verdict_of(part) == HealthVerdict::unjudged);
   CHECK_THAT(health_text(part, 0),
-             contains_text("\nnot known to be healthy: 1 figure with a band not measured\n"));
+             contains_text("\nnot known to be healthy: 1 ceiling with a band not measured\n"));
 }
 
 TEST_CASE("a GPU without readings is not healthy", "[health]") {

@@ -1,7 +1,7 @@
 // Findings of links between GPUs, and their text in checks.
 #include <nlohmann/json.hpp>
 
-#include "analysis/figure_health.hpp"
+#include "analysis/ceiling_health.hpp"
 #include "render/health_json.hpp"
 #include "render/health_text.hpp"
 #include "support/catch.hpp"
@@ -90,14 +90,14 @@ HealthReport report(double copies, double latency, const GpuLink& link) {
                                   {"link_load_latency", {latency, latency, latency, ""}}};
   r.links.push_back({1, "GPU-4567", "NV" + std::to_string(link.nvlinks),
                      link_findings(link, "NV" + std::to_string(link.nvlinks), listed()),
-                     figure_findings(measured, kBands, healthy_state(), healthy_device())});
+                     ceiling_findings(measured, kBands, healthy_state(), healthy_device())});
   return r;
 }
 
 TEST_CASE("a check names slow and missing links", "[health]") {
   const HealthReport healthy = report(396, 750, healthy_link());
   CHECK(verdict_of(healthy) == HealthVerdict::healthy);
-  CHECK(health_text(healthy, 100).find("healthy: 2 figures within their bands") !=
+  CHECK(health_text(healthy, 100).find("healthy: 2 ceilings within their bands") !=
         std::string::npos);
   CHECK(health_text(healthy, 100).find("links to device 1 (GPU-4567), NV18") != std::string::npos);
 

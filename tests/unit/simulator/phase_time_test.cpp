@@ -1,4 +1,4 @@
-// Times of launches across GPUs, from phases and figures with round numbers.
+// Times of launches across GPUs, from phases and ceilings with round numbers.
 #include "model/phase_time.hpp"
 
 #include "support/catch.hpp"
@@ -186,7 +186,7 @@ TEST_CASE("a waiting kernel adds its latencies, and its loads replace those of t
   CHECK(warm({waiting}).total_us == Approx(reckoned_us - 3 * l2_us + 20));
 }
 
-TEST_CASE("missing figures of a device are reported", "[phase_time]") {
+TEST_CASE("missing ceilings of a device are reported", "[phase_time]") {
   Ceilings c = ceilings();
   c.link_signal_ns.reset();
   Phase waiting;

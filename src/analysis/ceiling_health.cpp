@@ -1,4 +1,4 @@
-#include "analysis/figure_health.hpp"
+#include "analysis/ceiling_health.hpp"
 
 #include <cmath>
 #include <utility>
@@ -28,7 +28,7 @@ struct Evidence {
     return fmt::format("the SM clock was at {:.0f} MHz, below its band", clock->second.value);
   }
 
-  /// The first cause whose sign is present and which can worsen figures of this kind (DRAM, on
+  /// The first cause whose sign is present and which can worsen ceilings of this kind (DRAM, on
   /// chip, launch floor); "" if there is none.
   std::string likely_cause(const CeilingTerm& term) const {
     const bool is_dram = term.id.starts_with("dram_");
@@ -102,7 +102,7 @@ Finding judge(const CeilingTerm& term, double value, const ExpectedBand& band,
   return f;
 }
 
-/// Maxima of figures according to the datasheet. Random reads get the value of DRAM reads, and
+/// Maxima of ceilings according to the datasheet. Random reads get the value of DRAM reads, and
 /// mma.sync gets the rates of the pipes.
 Ceilings maxima_by_datasheet(const DeviceSpec& device) {
   Ceilings most = datasheet_ceilings(device);
@@ -127,17 +127,17 @@ std::optional<double> nvlink_bytes_per_s(const std::optional<std::string>& versi
 
 }  // namespace
 
-std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
+std::vector<CeilingFinding> ceiling_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device) {
   const Evidence evidence{measured, bands, state, device};
   Ceilings listed = maxima_by_datasheet(device);
-  std::vector<FigureFinding> findings;
+  std::vector<CeilingFinding> findings;
   for (const CeilingTerm& term : ceiling_terms()) {
     const auto found = measured.find(term.id);
     const auto band = bands.find(term.id);
     if (found == measured.end() && band == bands.end()) continue;
-    FigureFinding f;
+    CeilingFinding f;
     f.term = &term;
     if (const auto& datasheet = term.of(listed)) f.datasheet = *datasheet / term.scale;
     f.finding.topic = term.id;

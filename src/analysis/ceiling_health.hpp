@@ -15,7 +15,7 @@
 namespace gpuexp {
 
 /// A ceiling and its band.
-struct FigureFinding {
+struct CeilingFinding {
   const CeilingTerm* term = nullptr;
   std::optional<MeasuredCeiling> measured;  ///< empty if not measured
   std::optional<ExpectedBand> band;         ///< empty if no band is recorded
@@ -23,13 +23,13 @@ struct FigureFinding {
   Finding finding;
 };
 
-/// A figure above this multiple of its datasheet value is suspect; datasheets round to two or three
+/// A ceiling above this multiple of its datasheet value is suspect; datasheets round to two or three
 /// digits.
 inline constexpr double kAboveDatasheet = 1.01;
 
 /// One finding for every ceiling that was measured or has a band, in the order of the terms. The
 /// state, which may be empty, gives the likely cause of a ceiling that is worse than its band.
-std::vector<FigureFinding> figure_findings(const MeasuredCeilings& measured,
+std::vector<CeilingFinding> ceiling_findings(const MeasuredCeilings& measured,
                                            const ExpectedBands& bands, const DeviceState& state,
                                            const DeviceSpec& device);
 
@@ -39,7 +39,7 @@ struct LinkHealth {
   std::string peer_uuid;
   std::string way;             ///< the links as text, such as "NV18"
   std::vector<Finding> state;  ///< findings on the link; empty if only a file was checked
-  std::vector<FigureFinding> figures;
+  std::vector<CeilingFinding> ceilings;
 };
 
 /// Findings on peer access and on active NVLinks. If the machine has NVLink switches, the number of
