@@ -18,8 +18,7 @@ constexpr double kHighBoundShare = 0.6;
 constexpr double kHighShare = 0.75;
 
 bool explains(double factor, double measured) {
-  const double share = share_of_factor(factor, measured);
-  return share >= kMinShare && share <= kMaxShare;
+  return share_of_factor(factor, measured) >= kMinShare && !exceeds(factor, measured);
 }
 
 Confidence confidence_in(double accounted, double measured, double slower_share) {

@@ -64,9 +64,14 @@ double share_of_factor(double factor, double measured) {
   return std::log(factor) / std::log(measured);
 }
 
-bool Explanation::is_over_accounted() const {
-  return accounted && share_of_factor(*accounted, factor) > kMaxShare;
+bool exceeds(double factor, double measured) {
+  constexpr double kMaxShare = 2.0;
+  constexpr double kAccuracy = 1.03;
+  return share_of_factor(factor, measured) > kMaxShare &&
+         factor_between(factor, measured) > kAccuracy;
 }
+
+bool Explanation::is_over_accounted() const { return accounted && exceeds(*accounted, factor); }
 
 std::vector<RowPair> pairs_of(
     const ExperimentResults& experiment, bool all_problems,

@@ -19,9 +19,9 @@ inline constexpr double kBoundShare = 0.5;
 /// A resource is near its rate if its time is at least this share of the measured time.
 inline constexpr double kNearRate = 0.8;
 
-/// A factor explains the measured factor if share_of_factor() is between these limits.
+/// A factor explains the measured factor if share_of_factor() is at least this and exceeds() is
+/// false.
 inline constexpr double kMinShare = 0.5;
-inline constexpr double kMaxShare = 2.0;
 
 /// A counter in two variants.
 struct CounterChange {
@@ -139,6 +139,10 @@ std::optional<double> warps_in_flight(const ResultRecord& row);
 /// `factor` as a share of `measured` on a logarithmic scale: log(factor) / log(measured).
 double share_of_factor(double factor, double measured);
 
+/// True if `factor` is more than twice `measured` on a logarithmic scale, and more than 3 % larger:
+/// of a measured factor of 1.02, twice is within the accuracy of the rates.
+bool exceeds(double factor, double measured);
+
 struct Launched {
   double kernels = 1;
   double fills = 0;
@@ -185,8 +189,8 @@ struct Explanation : RowPair {
   Confidence confidence = Confidence::none;
 
   bool row_is_slower() const { return factor < 1; }
-  /// True if the amounts account for more than twice the measured difference, on a logarithmic
-  /// scale: another resource then limits the faster variant.
+  /// True if the accounted factor exceeds() the measured one: another resource then limits the
+  /// faster variant.
   bool is_over_accounted() const;
   bool are_both_predicted_well() const {
     return is_predicted_well(reference()) && is_predicted_well(row());

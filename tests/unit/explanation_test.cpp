@@ -100,6 +100,17 @@ TEST_CASE("Amounts that changed much more than the time explain nothing", "[expl
   CHECK(r->explanations.at(0).confidence == Confidence::none);
 }
 
+TEST_CASE("Twice a difference of 2 % is within the accuracy of the rates", "[explanation]") {
+  const auto of = [](double first_us, double first_bytes) {
+    return read({{"first", first_us, reading(first_bytes, 4)}, {"fast", 100, reading(8e7, 4)}})
+        ->explanations.at(0)
+        .confidence;
+  };
+  CHECK(of(102, 8.36e7) == Confidence::medium);  // 1.045× of 1.02×
+  CHECK(of(102, 8.44e7) == Confidence::none);    // 1.055× of 1.02×
+  CHECK(of(104, 8.80e7) == Confidence::none);    // 1.1× of 1.04×
+}
+
 TEST_CASE("Amounts that changed in the other direction explain nothing", "[explanation]") {
   const auto r = read({{"first", 100, reading(7e7, 4)}, {"more", 90, reading(8e7, 4)}});
   CHECK(r->explanations.at(0).confidence == Confidence::none);
