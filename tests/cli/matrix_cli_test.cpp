@@ -113,6 +113,12 @@ TEST_CASE("a run in which no cell passes gives the reason and does not exit with
   INFO(library.output);
   CHECK(library.exit_code == 5);
   CHECK_THAT(library.output, contains_text("no row passed; 1 of 1: "));
+  const Outcome other_gpu =
+      gpuexp("verify quickstart --simulate v100 --filter matmul/naive --set modes=warm");
+  INFO(other_gpu.output);
+  CHECK(other_gpu.exit_code == 5);
+  CHECK_THAT(other_gpu.output,
+             contains_text("no machine code of the kernel for compute capability 7.0"));
   CHECK(gpuexp("verify " + folder.config({"banded"}, {"ell", "cusparse_alg1"}) +
                " --simulate h200 --quiet")
             .exit_code == 0);

@@ -31,6 +31,7 @@ ALLOWED = [
     ("docs/decisions/device.md", "tensor cores are 4 % busy", "configs/devices/h200.json", "use tensor cores for 4 % of their time"),
     ("docs/adding_a_variant.md", "allows 0.9 %", "src/family/held_claim.hpp", "kHeldTolerance = 0.009;"),
     ("docs/explaining.md", "being within 15 % of 1", "src/analysis/causes.cpp", "kHighFactor = 1.15;"),
+    ("docs/explaining.md", "within 3 % of the measured factor", "src/analysis/explained_pair.cpp", "kAccuracy = 1.03;"),
     ("docs/explaining.md", "two factors are within 15 %", "src/analysis/causes.cpp", "kHighFactor = 1.15;"),
     ("docs/explaining.md", "takes 60 % of the time", "src/analysis/causes.cpp", "kHighBoundShare = 0.6;"),
     ("docs/explaining.md", "a difference of 5 % or more", "src/analysis/causes.cpp", "kMinFactor = 1.05;"),
