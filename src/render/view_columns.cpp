@@ -119,6 +119,7 @@ void ViewColumns::add_rate(const ColumnHandle& column, const std::string& headin
 
 void ViewColumns::add_bar(const ColumnHandle& column) {
   view_.bar_after = view_.columns.size() - 1;
+  view_.full_bar = 0;  // an earlier column's values have another unit
   for (std::size_t i = 0; i < e_.rows.size(); ++i) {
     const ResultRecord& row = e_.rows[i];
     view_.rows[i].bar = row.passed() ? column.number(row).value_or(0) : 0;

@@ -45,7 +45,7 @@ class ViewColumns {
   ExperimentView& view() { return view_; }
 
   std::vector<double> numbers_of(const ColumnHandle& column) const;
-  /// Adds a bar with this column's values after the last column.
+  /// Adds a bar with this column's values after the last column. Replaces an earlier column's bar.
   void add_bar(const ColumnHandle& column);
 
  private:

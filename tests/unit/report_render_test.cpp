@@ -215,6 +215,20 @@ At m = n = 2048, cublas is 86× (84.8 to 87.2) as fast as naive (34.40 ms → 40
 )");
 }
 
+TEST_CASE("A bar is full at the largest value of its own column", "[report][terminal]") {
+  Table table;
+  table.columns = small_columns();
+  table.rows = {timed_row("naive", 2048, 800, 1), timed_row("tile", 2048, 400, 2)};
+  Report report;
+  report.table = test::record_table(table);
+  // The rates, 21 and 43 TFLOP/s, are larger than the speedups that the bar shows.
+  const ExperimentView view = page_of(report).experiments.at(0);
+  CHECK(view.columns.at(view.bar_after).heading == "speedup");
+  CHECK(view.full_bar == 2);
+  CHECK(view.rows.at(0).bar == 1);
+  CHECK(view.rows.at(1).bar == 2);
+}
+
 TEST_CASE("An empty report is rendered", "[report][terminal][markdown]") {
   CHECK(render_terminal(page_of(Report{}), {}) == "0 rows; the run did not finish\n");
   CHECK(render_markdown(page_of(Report{})) == "0 rows; the run did not finish\n");
