@@ -20,11 +20,11 @@ enum class Outcome {
   faster,
   same,
   inconclusive,  ///< passed in both runs, without a verdict; or the key occurs twice
-  missing,       ///< only in A
+  missing,       ///< passed in A, absent from B
   added,         ///< only in B
   broken,        ///< passed only in A
   repaired,      ///< passed only in B
-  untested,      ///< passed in neither
+  untested,      ///< passed in neither; B may lack the row
 };
 inline constexpr std::size_t kOutcomeCount = 9;
 std::string_view name_of(Outcome outcome);
@@ -33,6 +33,7 @@ struct ComparedRow {
   /// The first row with the key: in A, or in B if A lacks it. The reports must outlive the
   /// comparison.
   const ResultRecord* record = nullptr;
+  bool is_in_both = false;  ///< both reports have the key
   Outcome outcome = Outcome::inconclusive;
   std::string reason;              ///< why there is no verdict; "" if there is one
   std::optional<Status> status_a;  ///< empty if the row is absent

@@ -42,8 +42,9 @@ std::vector<ComparisonColumn> declare_columns() {
     return text_field(s ? name_of(*s) : "");
   };
   add("outcome", "", kText,
-      "slower, faster, same, inconclusive, missing (only in A), added (only in B), broken (passed "
-      "only in A), repaired (passed only in B) or untested (passed in neither)",
+      "slower, faster, same, inconclusive, missing (passed in A, absent from B), added (only in "
+      "B), "
+      "broken (passed only in A), repaired (passed only in B) or untested (passed in neither)",
       [](Row r) { return text_field(name_of(r.outcome)); });
   add("why", "", kText, "reason why there is no verdict",
       [](Row r) { return text_field(r.reason); });
@@ -151,6 +152,7 @@ class Comparer {
     const auto& rows_a = in_a_.of(key);
     const auto& rows_b = in_b_.of(key);
     ComparedRow row;
+    row.is_in_both = !rows_a.empty() && !rows_b.empty();
     row.record = rows_a.empty() ? &of_b(rows_b.front()) : &of_a(rows_a.front());
     if (rows_a.size() > 1 || rows_b.size() > 1) {
       row.reason = fmt::format("the key is in {} of A and {} of B", counted(rows_a.size(), "row"),
@@ -173,7 +175,7 @@ class Comparer {
     const bool passed_a = has_passed(row.status_a);
     const bool passed_b = has_passed(row.status_b);
     if (absent_a) return Outcome::added;
-    if (absent_b) return Outcome::missing;
+    if (absent_b) return passed_a ? Outcome::missing : Outcome::untested;
     if (passed_a && passed_b) return std::nullopt;
     if (passed_a) return Outcome::broken;
     return passed_b ? Outcome::repaired : Outcome::untested;
@@ -185,7 +187,7 @@ class Comparer {
       return fmt::format("{} in {}{}{}", status_text(row), which, row.reason.empty() ? "" : ": ",
                          row.reason);
     };
-    if (outcome == Outcome::missing) return state(of_a(rows_a.front()), "A") + ", not in B";
+    if (rows_b.empty()) return state(of_a(rows_a.front()), "A") + ", not in B";
     if (outcome == Outcome::added) return state(of_b(rows_b.front()), "B") + ", not in A";
     if (outcome == Outcome::repaired) return state(of_a(rows_a.front()), "A");
     return state(of_b(rows_b.front()), "B");

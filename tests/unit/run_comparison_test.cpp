@@ -124,6 +124,26 @@ TEST_CASE("rows are matched by key, and none is dropped", "[compare]") {
   CHECK(c.experiments[1].count(Outcome::broken) == 1);
 }
 
+TEST_CASE("a row that did not pass in A is not missing from B", "[compare]") {
+  const Report a = run_report({{"e/kept", kTen},
+                               {"e/skipped", {}, "skipped", "needs a library"},
+                               {"e/failed", {}, "failed"},
+                               {"e/sampled", kTen, "sampled"}});
+  const RunComparison c = compare_runs(a, run_report({{"e/kept", kTen}}), {0.02, 0});
+  REQUIRE(c.rows.size() == 4);
+  CHECK(c.rows[1].outcome == Outcome::untested);
+  CHECK(c.rows[1].reason == "skipped in A: needs a library, not in B");
+  CHECK_FALSE(c.rows[1].status_b.has_value());
+  CHECK(c.rows[2].outcome == Outcome::untested);
+  CHECK(c.rows[3].outcome == Outcome::missing);
+  CHECK(c.all.count(Outcome::missing) == 1);  // the number that --fail-on missing tests
+  CHECK(c.rows[0].is_in_both);
+  CHECK_FALSE(c.rows[1].is_in_both);
+  // Untested rows are shown only on request.
+  CHECK(page_of(c, {}, {}).experiments.front().rows.size() == 1);
+  CHECK(page_of(c, {}, {true}).experiments.front().rows.size() == 4);
+}
+
 TEST_CASE("rows that cannot be compared are inconclusive, with the reason", "[compare]") {
   constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
   const auto reason = [](const Samples& a, const Samples& b) {
