@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <functional>
 #include <new>
+#include <set>
 #include <stdexcept>
+#include <variant>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -101,6 +103,36 @@ void check_is_executed(const NamedVariant& named, const Plan& plan,
                                 fits.empty() ? left : fmt::format("{} ({} fits)", refusal, fits)));
 }
 
+std::string name_of_kind(const Step& step) {
+  struct Name {
+    const char* operator()(const KernelStep&) const { return "kernels without blocks"; }
+    const char* operator()(const MemsetStep&) const { return "fills"; }
+    const char* operator()(const CopyStep&) const { return "copies"; }
+    const char* operator()(const OpaqueStep&) const { return "library calls"; }
+    const char* operator()(const PrefetchStep&) const { return "prefetches of managed memory"; }
+    const char* operator()(const AdviseStep&) const { return "advice on managed memory"; }
+    const char* operator()(const HostReadStep&) const { return "reads by the host"; }
+  };
+  return std::visit(Name{}, step.action);
+}
+
+// The launch shapes of the kernels whose code a launch executes. Throws ConfigError if there are
+// none: copies and fills have no source lines.
+std::vector<Shape> executed_shapes(const NamedVariant& named, const Plan& plan) {
+  const Steps steps = named.variant.launch(
+      plan.groups.front().problem.get(), named.variant.unbound_data.get(), {plan.device, nullptr});
+  std::vector<Shape> shapes = steps.shapes();
+  std::erase_if(shapes, [](const Shape& shape) { return shape.grid.count() == 0; });
+  if (!shapes.empty()) return shapes;
+  std::set<std::string> kinds;
+  for (const Step& step : steps.all())
+    kinds.insert(name_of_kind(step));
+  throw ConfigError(fmt::format(
+      "{}: launches no kernel on the first GPU, so there is no code to annotate; a "
+      "launch consists of {}",
+      name_of_cell(named), kinds.empty() ? "no steps" : fmt::format("{}", fmt::join(kinds, ", "))));
+}
+
 std::int64_t number_of(const std::string& option, const std::string& text) {
   const auto number = parsed<std::int64_t>(text);
   if (number.value_or(-1) < 0)
@@ -188,9 +220,7 @@ class AnnotateRun {
       plan_.ceiling_source = ceiling_source_of(device, device.id);
     }
     check_is_executed(named_, plan_, context.resources);
-    for (const Shape& shape : named_.variant.shapes(group().problem.get(), plan_.device)) {
-      if (shape.grid.count() > 0) shapes_.push_back(shape);
-    }
+    shapes_ = executed_shapes(named_, plan_);
     if (options.warp.empty() && !options.line.empty())
       throw ConfigError("--line: needs --warp; without it no accesses are drawn");
     if (!options.warp.empty()) requested_ = requested_warp(options, shapes_);

@@ -37,6 +37,7 @@ TEST_CASE("an unsupported annotation is refused, and the message lists what is a
       {"error_annotate_family", "annotate matmull/naive"},
       {"error_annotate_variant", "annotate matmul/naiv"},
       {"error_annotate_vendor", "annotate matmul/cublas"},
+      {"error_annotate_no_kernel", "annotate host_transfer/pinned_in"},
       {"error_annotate_large", "annotate loss_scaling/fp16_dynamic_scale --set n=500000000"},
       {"error_annotate_code", "annotate matmul/naive --gpu t4 --set m=64 --set n=64 --set k=64"},
       {"error_annotate_values", "annotate matmul/naive --set m=32,64"},
