@@ -71,8 +71,10 @@ void Progress::waiting(std::size_t rows) {
 void Progress::draw() {
   drawn_s_ = steady_seconds();
   const double of_group_s = std::min(drawn_s_ - group_started_s_, group_s_);
-  const double left_s = std::max(0.0, estimate_.left_s() - of_group_s);
-  std::string line = fmt::format("[{}/{}] {} left  {}", done_, cells_, clock_text(left_s), at_);
+  const auto left_s = estimate_.left_s();
+  const std::string left =
+      left_s ? clock_text(std::max(0.0, *left_s - of_group_s)) + " left  " : "";
+  std::string line = fmt::format("[{}/{}] {}{}", done_, cells_, left, at_);
   line.resize(std::min(line.size(), kLineWidth - 1));
   fmt::print(stderr, "\r{:<{}}", line, kLineWidth);
   std::fflush(stderr);

@@ -8,8 +8,8 @@
 
 namespace gpuexp::cli {
 
-/// One overwritten line: number of cells, remaining time and current cell. Prints nothing unless
-/// enabled.
+/// One overwritten line: number of cells, remaining time (unless the run is simulated) and current
+/// cell. Prints nothing unless enabled.
 class Progress {
  public:
   Progress(const Plan& plan, const KernelResources& resources, RunKind kind, const CellTimes& times,

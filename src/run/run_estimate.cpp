@@ -63,7 +63,9 @@ double limit_seconds(const Prediction& cell) {
 
 RunEstimate::RunEstimate(const Plan& plan, const KernelResources& resources, RunKind kind,
                          const CellTimes& times)
-    : kind_(kind), highest_mhz_(plan.device.sm_clock_max_mhz) {
+    : kind_(kind),
+      is_simulated_(plan.device.simulated),
+      highest_mhz_(plan.device.sm_clock_max_mhz) {
   const void* referenced = nullptr;
   for (const Group& group : plan.groups) {
     const Experiment& experiment = plan.experiment(group);
@@ -132,7 +134,8 @@ double RunEstimate::cell_s(std::size_t cell) const {
   return (e.stage == Stage::ahead ? timing_s : 0.0) + check_s + counting_s;
 }
 
-double RunEstimate::left_s() const {
+std::optional<double> RunEstimate::left_s() const {
+  if (is_simulated_) return std::nullopt;
   double seconds = 0;
   for (std::size_t i = 0; i < cells_.size(); ++i)
     seconds += cell_s(i);

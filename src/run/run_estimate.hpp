@@ -28,7 +28,9 @@ class RunEstimate {
   /// far as they have not run; 0 for a skipped cell. The first cell of a problem includes the
   /// references.
   double cell_s(std::size_t cell) const;
-  double left_s() const;
+  /// Empty for a simulated device: the estimates are of the GPU's time, which says nothing about
+  /// the CPU's.
+  std::optional<double> left_s() const;
 
   /// Uses the row's time to refine the estimates of other cells of its variant. The estimate of the
   /// row's own cell is then only the time of the burst check and of counters.
@@ -52,6 +54,7 @@ class RunEstimate {
   };
 
   RunKind kind_;
+  bool is_simulated_;
   double highest_mhz_;                             ///< maximum SM clock of the device
   std::vector<CellEstimate> cells_;                ///< by Cell::index
   std::map<const Variant*, double> limit_shares_;  ///< time / limit_s of the last timed row

@@ -135,6 +135,13 @@ TEST_CASE("a finished cell scales its variant's estimates and no longer counts")
   CHECK(estimate.left_s() == Approx(estimate.cell_s(3)));
 }
 
+TEST_CASE("a simulated run has no remaining time, because the estimates are of a GPU's time") {
+  Bench b;
+  CHECK(b.estimate().left_s().has_value());
+  b.plan.device.simulated = true;
+  CHECK_FALSE(b.estimate().left_s().has_value());
+}
+
 TEST_CASE("a grid that fills a quarter of the GPU takes four times as long") {
   Bench b;
   b.config.experiments.front().axes = {{"n", {Value{std::int64_t{256 * 200}}}}};
