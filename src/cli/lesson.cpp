@@ -1,13 +1,17 @@
 #include "lesson/lesson.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/compressed.hpp"
 #include "base/output.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/results_file.hpp"
 
@@ -43,6 +47,24 @@ fs::path results_of(const LessonPage& page, const LessonArguments& options) {
         options.page));
   }
   return fs::path(options.page).parent_path() / page.results;
+}
+
+// Throws ConfigError if the results have no row of any family of the page: all its tables would be
+// "not recorded". Unknown families are left to render_lesson(), which names their line.
+void check_has_family(const LessonPage& page, const Report& report, const Registry& registry,
+                      const LessonArguments& options) {
+  std::vector<std::string> expected = families_of(page);
+  std::erase_if(expected, [&](const std::string& family) { return !registry.find(family); });
+  std::set<std::string> found;
+  for (const ResultRecord& row : report.table.rows)
+    found.insert(printable(row.family));
+  const bool has_any = std::ranges::any_of(
+      expected, [&](const std::string& family) { return found.count(family) > 0; });
+  if (expected.empty() || has_any) return;
+  throw ConfigError(fmt::format(
+      "--results {}: has no rows of {}, {} of {}; found rows of {}", options.results,
+      fmt::join(expected, ", "), noun_for(expected.size(), "the family", "the families"),
+      options.page, found.empty() ? "no family" : fmt::format("{}", fmt::join(found, ", "))));
 }
 
 // The results' path relative to the folder of the written page.
@@ -93,6 +115,7 @@ ExitCode run(const Context& context, const LessonArguments& options) {
   if (needs_results(page)) {
     const fs::path path = results_of(page, options);
     report = read_results(path.string());
+    if (!options.results.empty()) check_has_family(page, report, context.registry, options);
     results = path_on_page(path, options);
   }
   RecordedFiles files(options.page);

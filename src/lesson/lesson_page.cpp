@@ -19,6 +19,8 @@ constexpr std::string_view kValues = "<!-- gpuexp: values";
 constexpr std::string_view kValuesEnd = "-->";
 constexpr std::string_view kIs = " = ";  // between the text of a value and its row
 
+constexpr std::string_view kFamilySubject = "a family";
+
 struct Form {
   LessonPartKind kind;
   std::string_view name;
@@ -30,17 +32,17 @@ const std::vector<Form>& forms() {
   static const std::vector<Form> kForms{
       {LessonPartKind::results, "results", "a file", {}},
       {LessonPartKind::provenance, "provenance", "", {}},
-      {LessonPartKind::question, "question", "a family", {}},
-      {LessonPartKind::variants, "variants", "a family", {}},
-      {LessonPartKind::code, "code", "a family", {"function"}},
-      {LessonPartKind::prediction, "prediction", "a family", {"problem", "mode", "variants"}},
-      {LessonPartKind::measurement, "measurement", "a family", {"problem", "mode", "variants"}},
+      {LessonPartKind::question, "question", kFamilySubject, {}},
+      {LessonPartKind::variants, "variants", kFamilySubject, {}},
+      {LessonPartKind::code, "code", kFamilySubject, {"function"}},
+      {LessonPartKind::prediction, "prediction", kFamilySubject, {"problem", "mode", "variants"}},
+      {LessonPartKind::measurement, "measurement", kFamilySubject, {"problem", "mode", "variants"}},
       {LessonPartKind::sweep,
        "sweep",
-       "a family",
+       kFamilySubject,
        {"problem", "mode", "variants", "axis", "values", "around", "show"}},
-      {LessonPartKind::counters, "counters", "a family", {"problem", "mode", "variants"}},
-      {LessonPartKind::explanation, "explanation", "a family", {"problem", "mode", "variants"}},
+      {LessonPartKind::counters, "counters", kFamilySubject, {"problem", "mode", "variants"}},
+      {LessonPartKind::explanation, "explanation", kFamilySubject, {"problem", "mode", "variants"}},
       {LessonPartKind::table, "table", "a file", {}},
       {LessonPartKind::declared, "declared", "a table", {}},
       {LessonPartKind::figures, "figures", "a file", {}},
@@ -139,7 +141,7 @@ LessonPart part_of(std::string_view text, const std::string& place) {
   LessonPart part{form.kind, place, {}, {}};
   std::size_t next = 1;
   if (!form.subject.empty()) {
-    const bool is_family = form.subject == "a family";
+    const bool is_family = form.subject == kFamilySubject;
     if (words.size() < 2 || words[1].empty() ||
         (is_family && words[1].find('=') != std::string::npos)) {
       throw ConfigError(fmt::format("{}: expected {} after '{}'", place, form.subject, form.name));
@@ -374,6 +376,18 @@ bool needs_results(const LessonPage& page) {
     return piece.part && piece.part->kind != LessonPartKind::declared &&
            piece.part->kind != LessonPartKind::code && piece.part->file().empty();
   });
+}
+
+std::vector<std::string> families_of(const LessonPage& page) {
+  std::vector<std::string> families;
+  for (const LessonPiece& piece : page.pieces) {
+    if (!piece.part || piece.part->kind == LessonPartKind::code) continue;
+    const auto form = std::ranges::find(forms(), piece.part->kind, &Form::kind);
+    const std::string& family = piece.part->subject;
+    if (form->subject == kFamilySubject && std::ranges::find(families, family) == families.end())
+      families.push_back(family);
+  }
+  return families;
 }
 
 LessonPage parse_lesson(std::string_view text, const std::string& name) {

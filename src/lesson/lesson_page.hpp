@@ -71,6 +71,9 @@ std::string in_message(std::string_view text);
 
 bool needs_results(const LessonPage& page);
 
+/// Families of the parts that are generated from the page's results, each once, in their order.
+std::vector<std::string> families_of(const LessonPage& page);
+
 /// Splits the page and drops generated text. Throws ConfigError "<name>:<line>: …" for a marker
 /// that is invalid, has no end or is inside another part, and for a list of values that does not
 /// match the paragraph above it.

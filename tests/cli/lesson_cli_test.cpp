@@ -7,6 +7,7 @@
 
 #include "cli/program.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -49,6 +50,27 @@ TEST_CASE("a lesson written to another folder names its results relative to it")
   CHECK_THAT(read_file(page), contains_text("Recorded in [results.json](<results.json>)"));
   CHECK(gpuexp("lesson " + page.string()).output == read_file(page));
   fs::remove_all(folder);
+}
+
+TEST_CASE("results without any family of the page are refused, and no page is written") {
+  const ScratchFolder scratch;
+  const std::string page = (scratch.path() / "page.md").string();
+  std::ofstream(page) << "<!-- gpuexp: measurement matmul -->\n<!-- /gpuexp -->\n"
+                         "<!-- gpuexp: counters spmv -->\n<!-- /gpuexp -->\n";
+  const fs::path out = scratch.path() / "out.md";
+  const auto update = [&](const std::string& results) {
+    return gpuexp("lesson " + page + " --results " + results + " --out " + out.string());
+  };
+  const Outcome refused = update("tests/cli/data/pytorch.json");
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.output ==
+        "gpuexp: --results tests/cli/data/pytorch.json: has no rows of matmul, spmv, the families "
+        "of " +
+            page + "; found rows of fusion, transpose\n");
+  CHECK_FALSE(fs::exists(out));
+  // One family of the page is enough.
+  CHECK(update("tests/cli/data/compare_a.json").exit_code == 0);
+  CHECK(fs::exists(out));
 }
 
 TEST_CASE("README and docs match the recorded files") {

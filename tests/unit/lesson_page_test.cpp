@@ -108,6 +108,21 @@ TEST_CASE("Errors of unknown parts and options list the known ones", "[lesson]")
         "page.md:3: unknown option 'mode' of 'question'; none is allowed");
 }
 
+TEST_CASE("The families of a page are those of its parts with results", "[lesson]") {
+  const auto families = [](const std::string& markers) {
+    return families_of(parse_lesson(markers, "page.md"));
+  };
+  const std::string end = "<!-- /gpuexp -->\n";
+  CHECK(families("text\n").empty());
+  CHECK(families("<!-- gpuexp: provenance -->\n" + end).empty());
+  CHECK(families("<!-- gpuexp: code scan function=f -->\n" + end).empty());
+  CHECK(families("<!-- gpuexp: table a.csv -->\n" + end).empty());
+  CHECK(families("<!-- gpuexp: question matmul -->\n" + end +
+                 "<!-- gpuexp: sweep coalescing -->\n" + end +
+                 "<!-- gpuexp: counters matmul -->\n" + end) ==
+        std::vector<std::string>{"matmul", "coalescing"});
+}
+
 TEST_CASE("Each option needs one value", "[lesson]") {
   CHECK(mistake(with_marker("<!-- gpuexp: measurement matmul mode -->")) ==
         "page.md:3: mode: expected mode=VALUE");
