@@ -36,6 +36,11 @@ std::vector<RunPart> read_parts(const std::vector<std::string>& folders) {
   std::vector<RunPart> parts;
   std::set<fs::path> known;
   for (const std::string& folder : folders) {
+    std::error_code unknown;
+    if (fs::is_regular_file(folder, unknown)) {
+      throw ConfigError(fmt::format(
+          "merge {}: is a file; expected the folder of a run, which gpuexp run writes", folder));
+    }
     const fs::path log = fs::path(folder) / kRunLogName;
     if (is_missing(log))
       throw ConfigError(fmt::format("merge {}: the folder has no {}", folder, kRunLogName));

@@ -23,11 +23,12 @@ using Kind = JsonScanner::Kind;
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file)
-      : values_(text, file), scanner_(values_.scanner()) {}
+      : file_(file), values_(text, file), scanner_(values_.scanner()) {}
 
   Report read() {
     const Place root{nullptr, {}};
     note_members(root);
+    check_is_no_config(root);
     check_schema_version(root);
     read_provenance(member(root, "provenance"));
     values_.read(member(root, "complete"), report_.complete);
@@ -76,6 +77,13 @@ class Reader {
     if (found == offsets_.end()) values_.fail_for_absence(root, name);
     scanner_.seek(found->second, 1);
     return root.at(name);
+  }
+
+  void check_is_no_config(const Place& root) const {
+    if (has_member("schema_version") || !has_member("experiments")) return;
+    values_.fail(root, fmt::format("is an experiment config; expected results, which gpuexp run {} "
+                                   "writes",
+                                   file_));
   }
 
   void check_schema_version(const Place& root) {
@@ -258,6 +266,7 @@ class Reader {
                   [&](const Place& item) { values_.read(item, samples.emplace_back()); });
   }
 
+  const std::string& file_;
   JsonValues values_;
   JsonScanner& scanner_;  // the scanner of values_
   Report report_;

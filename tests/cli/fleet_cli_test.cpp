@@ -21,6 +21,7 @@ TEST_CASE("an invalid shard, merge or fleet is refused with the reason", "[fleet
       {"error_shard_text", "plan tests/cli/data/small.json --shard a/b"},
       {"error_shard_none", "plan tests/cli/data/small.json --shard 1/0"},
       {"error_merge_one", "merge tests/cli/data"},
+      {"error_merge_file", "merge tests/cli/data/small.json tests/cli/golden"},
       {"error_merge_no_log", "merge tests/cli/data tests/cli/golden"},
       {"error_across", "compare --across host tests/cli/data/fleet_a.json"},
       {"error_across_one", "compare --across uuid tests/cli/data/fleet_a.json"},

@@ -274,6 +274,8 @@ TEST_CASE("Invalid reports are rejected with file and place", "[report][json][er
              contains_text("r.json:1:22: not a report: expected a member's name"));
   CHECK(error_of("[]") == "r.json: expected an object, found array");
   CHECK(error_of("{}") == "r.json: no member 'schema_version'");
+  CHECK(error_of(R"({"name": "a", "experiments": []})") ==
+        "r.json: is an experiment config; expected results, which gpuexp run r.json writes");
   for (const char* version : {"0", "1", "2", "4"}) {
     CHECK(error_of(with("\"schema_version\": 3", fmt::format("\"schema_version\": {}", version))) ==
           fmt::format(
