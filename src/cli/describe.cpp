@@ -329,7 +329,8 @@ std::vector<const Variant*> own_variants(const Family& family) {
 
 ExitCode run(const Context& context, const DescribeArguments& options) {
   const Family& family = find_family(context.registry, options.family);
-  const Config config = single_experiment(family, own_variants(family), Mode::warm, options.sets);
+  // In mode cold no variant is skipped because of the mode, which has no effect on the code.
+  const Config config = single_experiment(family, own_variants(family), Mode::cold, options.sets);
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
   const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);

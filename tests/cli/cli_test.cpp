@@ -191,6 +191,15 @@ TEST_CASE("a family is described", "[machine_code]") {
   check_text("describe", arguments, {outcome.exit_code, without_figures(outcome.output)}, 0);
 }
 
+TEST_CASE("a description skips no variant because of a mode", "[machine_code]") {
+  const Outcome outcome = gpuexp("describe launch_overhead --gpu h200");
+  CHECK(outcome.exit_code == 0);
+  if (!knows_machine_code(outcome.output)) return;
+  CHECK_THAT(outcome.output, contains_text("  first_launch: step_kernel"));
+  CHECK_THAT(outcome.output, contains_text("  from_first: step_kernel"));
+  CHECK_THAT(outcome.output, !contains_text("only mode cold supports"));
+}
+
 TEST_CASE("a description lists the instruction classes of each kernel", "[machine_code]") {
   const Outcome outcome = gpuexp("describe divergence --gpu h200");
   CHECK(outcome.exit_code == 0);
