@@ -18,9 +18,9 @@ std::int64_t l2_fetch_bytes(const DeviceSpec& device);
 inline constexpr double kDirtyShare = 0.25;
 
 /// Share of read data that is still in L2 after accesses to `times_l2` times L2's capacity. Falls
-/// linearly from 1 to 0, close to these measurements: an H200 (60 MiB) reads no byte of a 21 MB
-/// array from DRAM a second time, a quarter at 25 MB, two thirds at 42 MB and all of it at 50 MB
-/// and more, because each half of the chip keeps a copy of what both halves read.
+/// linearly from 1 to 0, because each half of the chip keeps a copy of what both halves read. An
+/// H200 (60 MiB) reads no byte of a 21 MB array from DRAM a second time, a quarter at 25 MB (the
+/// line: a tenth), two thirds at 42 MB and all of it at 50 MB and more.
 double kept_share_at(double times_l2);
 /// The argument at which kept_share_at() is 0.5.
 inline constexpr double kHalfKept = 0.575;

@@ -44,7 +44,7 @@ Outcome gpuexp(const std::string& arguments, const std::string& environment) {
 }
 
 bool knows_machine_code(const std::string& description) {
-  if (description.find("not known: ") == std::string::npos) return true;
+  if (description.find("unknown: ") == std::string::npos) return true;
   skip(Tier::machine_code, "built without cuobjdump or nvdisasm: no machine code to show");
   return false;
 }
