@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/attention_family.cuh"
+#include "kernels/attention/fused_launch.cuh"
 #include "kernels/common/attention_passes.cuh"
 #include "kernels/common/attention_steps.cuh"
 #include "kernels/common/attention_tile.cuh"
@@ -221,28 +221,6 @@ __global__ void __launch_bounds__(kBlock)
   if (lane == 0) log_sum[row] = sum > 0.0f ? (max + log2f(sum)) * kLn2 : -INFINITY;
 }
 
-// Launches a fused kernel with `blocks` blocks per head, which divide the head's queries.
-template <class Kernel, class... Arguments>
-Steps launch_fused(const Problem& p, const Data& d, Kernel kernel, std::int64_t shared,
-                   std::int64_t blocks, Arguments... arguments) {
-  return with_type_and_dim(p, [&](auto in, auto dim) {
-    using In = decltype(in);
-    const Shape s = shape_of_blocks({blocks, p.batch * p.heads}, {kBlock},
-                                    {ceil_div(p.queries, blocks)}, shared);
-    return launch(kernel(in, dim), s, heads_of(p), operands<In>(d), static_cast<In*>(d.o),
-                  d.log_sum, arguments...);
-  });
-}
-
-// True if there are enough queries and keys for the expected changes.
-bool is_large(const Problem& p) {
-  constexpr std::int64_t kManyScores = std::int64_t{1} << 25, kManyRows = 8192;
-  return p.rows() * p.keys >= kManyScores && p.rows() >= kManyRows && p.queries >= kQueries;
-}
-// True if each block also iterates over many tiles of keys; with a window it does not.
-bool has_many_tiles(const Problem& p) {
-  return is_large(p) && p.mask != Mask::window;
-}
 // True if the scores, at least 256 MiB in 16 bits, exceed the L2 of any GPU.
 bool exceeds_l2(const Problem& p) {
   constexpr std::int64_t kManyScores = std::int64_t{1} << 27;
@@ -388,110 +366,9 @@ Variant mask_edges() {
                true, {true, false});
 }
 
-// ---- async_tiles: copies during the products
-//
-// cp.async copies a tile of values while the warps compute scores, and the next tile of keys while
-// the warps convert scores to weights. Copies in flight occupy no registers. Warps rarely wait for
-// memory: stalled_long_scoreboard decreases. This variant also supports dropout, whose random bits
-// are computed from each weight's position.
-
-template <class In, int kDim, bool kHasDropout>
-__global__ void __launch_bounds__(kBlock, 2)
-    async_tiles_kernel(Heads heads, Operands<In> x, In* o, float* log_sum, float slack) {
-  using Tile = RowTile<kDim>;
-  // Dropout's random bits occupy registers, so tiles have half as many keys.
-  constexpr int kKeys = kTileKeys<kDim> / (kHasDropout ? 2 : 1);
-  using Warp = WarpAttention<In, kDim, kQueries / (16 * kWarps), kKeys>;
-  extern __shared__ __align__(16) char shared[];
-  char* const k_tile = shared + kQueries * Tile::kPitch;
-  char* const v_tile = k_tile + kKeys * Tile::kPitch;
-  const int warp_row = threadIdx.x / 32 * Warp::kRows;
-  char* const own = shared + warp_row * Tile::kPitch;
-  const int blocks_of_head = ceil_div(heads.allowed.queries, kQueries);
-  const std::int64_t head = blockIdx.y;
-  const In* const k = x.k + heads.first_key(head) * kDim;
-  const In* const v = x.v + heads.first_key(head) * kDim;
-  const AttendedKeys& allowed = heads.allowed;
-  // With a causal mask the last queries attend to the most keys: their blocks start first.
-  const int query = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
-  const int left = allowed.queries - query;
-  const std::int64_t row = heads.first_query(head) + query;
-  const TileRange<kKeys> range(allowed, query, true);
-  const auto begin = [&](char* tile, const In* from, int index) {
-    copy_rows_async<kDim, kKeys>(tile, from + index * kKeys * kDim, allowed.keys - index * kKeys);
-    cp_async_commit();
-  };
-  copy_rows_async<kDim, kQueries>(shared, x.q + row * kDim, left);
-  cp_async_commit();
-  if (range.first < range.end) begin(k_tile, k, range.end - 1);
-  Warp warp;
-#pragma unroll 1
-  for (int tile = range.end - 1; tile >= range.first; --tile) {
-    cp_async_wait<0>();
-    __syncthreads();  // keys have arrived, and all warps have finished with the previous values
-    begin(v_tile, v, tile);
-    typename Warp::Scores s;
-    Warp::multiply(s, own, k_tile);
-    cp_async_wait<0>();
-    __syncthreads();  // values have arrived, and all warps have finished with the keys
-    if (tile > range.first) begin(k_tile, k, tile - 1);
-    if (!range.is_whole(tile))
-      Warp::apply_mask(s, allowed, tile * kKeys, [&](int i) { return query + warp_row + i; });
-    warp.online_softmax(s, heads.scale * kLog2E, slack);
-    if (kHasDropout) Warp::drop(s, heads, row + warp_row, tile * kKeys);
-    warp.add(s, v_tile);
-  }
-  cp_async_wait<0>();
-  __syncthreads();
-  warp.store(own, o + (row + warp_row) * kDim, log_sum + row + warp_row, left - warp_row,
-             kHasDropout ? 1.0f / (1.0f - heads.dropout) : 1.0f);
-}
-
-Variant async(std::string id, std::string compare_to, ExpectedChangesOf<Problem> expected,
-              float slack) {
-  Variant v = variant(std::move(id), std::move(compare_to), std::move(expected));
-  v.launch = [=](const Problem& p, const Data& d, const LaunchContext&) {
-    const auto launch_with = [&](auto drops) {
-      return launch_fused(
-          p, d,
-          [](auto in, auto dim) {
-            return async_tiles_kernel<decltype(in), decltype(dim)::value, decltype(drops)::value>;
-          },
-          tile_bytes(p), ceil_div(p.queries, kQueries), slack);
-    };
-    return p.dropout > 0 ? launch_with(std::true_type{}) : launch_with(std::false_type{});
-  };
-  return v;
-}
-
-Variant async_tiles() {
-  return async("async_tiles", "mask_edges",
-               {{"stalled_long_scoreboard", Direction::decreases, 2, has_many_tiles}}, 0.0f);
-}
-
-// ---- lazy_rescale: conditional rescaling in the online softmax
-//
-// async_tiles rescales its output accumulators (head_dim fp32 registers per thread) whenever a row
-// maximum grows. This variant rescales only if a score exceeds the stored maximum by more than 8
-// powers of two, as FlashAttention-4 does: fma_instructions decreases. Weights of up to 2^8 keep
-// their precision, and normalization cancels the common factor. The branch is warp-uniform.
-
-constexpr float kSlack = 8.0f;
-
-Variant lazy_rescale() {
-  return async("lazy_rescale", "async_tiles",
-               {{"fma_instructions", Direction::decreases, 1.02, is_large}}, kSlack);
-}
-
 // Forward pass for a training step (kernels/common/attention_steps.cuh).
 Steps launch_attention_forward(const Problem& p, const Data& d) {
-  if (p.dtype != DataType::fp32)
-    return launch_fused(
-        p, d,
-        [](auto in, auto dim) {
-          return async_tiles_kernel<decltype(in), decltype(dim)::value, false>;
-        },
-        tile_bytes(p), ceil_div(p.queries, kQueries), kSlack);
+  if (p.dtype != DataType::fp32) return launch_lazy_rescale(p, d);
   const Shape s = shape_of_tiles({p.queries, p.batch * p.heads}, {kScalarQueries}, kBlock);
   return launch(scalar_tile_kernel<float, kFp32HeadDim>, s, heads_of(p), operands<float>(d),
                 static_cast<float*>(d.o), d.log_sum);
