@@ -74,20 +74,6 @@ std::string Simulator::refusal(const Steps& steps) {
   return "";
 }
 
-bool Simulator::lacks_code_of_gpu(const Steps& steps) const {
-  return std::ranges::any_of(steps.all(), [&](const Step& step) {
-    const auto* const kernel = std::get_if<KernelStep>(&step.action);
-    if (!kernel) return false;
-    const auto found = kernels_.find(kernel->shape.kernel, compute_capability_);
-    if (!found || found->exact) return false;
-    try {
-      return !find_code || find_code(found->resource, compute_capability_).code.empty();
-    } catch (const std::runtime_error&) {
-      return true;
-    }
-  });
-}
-
 std::string Simulator::sampling_refusal(const Steps& steps) {
   std::set<int> streams;
   for (const Step& step : steps.all()) {

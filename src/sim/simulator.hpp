@@ -37,9 +37,6 @@ class Simulator {
   /// Why the steps cannot be executed; empty if they can. Reasons include library calls, missing
   /// machine code, kernels that launch kernels and unknown instructions.
   std::string refusal(const Steps& steps);
-  /// Whether this binary has a kernel of the steps for other compute capabilities, but neither its
-  /// machine code for this one nor PTX that find_code compiles for it.
-  bool lacks_code_of_gpu(const Steps& steps) const;
   /// Why the steps cannot be sampled: blocks need results of other blocks. Empty if they can.
   std::string sampling_refusal(const Steps& steps);
 

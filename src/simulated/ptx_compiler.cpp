@@ -30,20 +30,21 @@ const KernelResource& PtxCompiler::code_of(const KernelResource& known) {
 const CubinKernels& PtxCompiler::module(const std::string& name) {
   const auto known = modules_.find(name);
   if (known != modules_.end()) return known->second;
-  std::string& failure = failures_[name];
-  if (failure.empty()) {
+  Failure& failure = failures_[name];
+  if (failure.why.empty()) {
     const std::string no_code = fmt::format(
         "this binary holds no machine code of the kernel for compute capability {}.{}, and ",
         compute_capability_ / 10, compute_capability_ % 10);
     try {
       return modules_.emplace(name, compile(name)).first->second;
     } catch (const ToolError& error) {
-      failure = no_code + "its PTX was not compiled: " + error.what();
+      failure = {no_code + "its PTX was not compiled: " + error.what(), true};
     } catch (const std::runtime_error& error) {
-      failure = no_code + error.what();
+      failure = {no_code + error.what(), false};
     }
   }
-  throw std::runtime_error(failure);
+  if (failure.is_of_tool) throw ToolError(failure.why);
+  throw std::runtime_error(failure.why);
 }
 
 CubinKernels PtxCompiler::compile(const std::string& name) {

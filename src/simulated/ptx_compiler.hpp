@@ -15,8 +15,8 @@ class PtxCompiler {
   PtxCompiler(std::string binary, ToolkitTools tools, int compute_capability);
 
   /// Returns the kernel, given its row for another architecture; compiles its whole module on the
-  /// first request. Valid while this object exists. Throws std::runtime_error if a tool is missing
-  /// or fails, or if the binary has no PTX that this GPU runs.
+  /// first request. Valid while this object exists. Throws ToolError if a tool is missing or
+  /// fails, and std::runtime_error if the binary has no PTX that this GPU runs.
   const KernelResource& code_of(const KernelResource& known);
 
  private:
@@ -28,7 +28,11 @@ class PtxCompiler {
   ToolkitTools tools_;
   int compute_capability_;
   std::map<std::string, CubinKernels> modules_;
-  std::map<std::string, std::string> failures_;  ///< by module: why it has no code
+  struct Failure {
+    std::string why;
+    bool is_of_tool = false;
+  };
+  std::map<std::string, Failure> failures_;  ///< by module that has no code
 };
 
 /// PtxCompiler::code_of for this program's own PTX, with the tools of ToolkitTools::found().

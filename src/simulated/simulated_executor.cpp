@@ -188,14 +188,16 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
 
 struct SimulationLimits::State {
   DeviceSpec device;
+  const KernelResources& kernels;
+  sim::FindCode find_code;
   ExecutedBlocks blocks;
   sim::Simulator simulator;
 };
 
 SimulationLimits::SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,
                                    const SimulatedOptions& options)
-    : state_(
-          new State{device, options.blocks, sim::Simulator(kernels, device.compute_capability())}) {
+    : state_(new State{device, kernels, options.find_code, options.blocks,
+                       sim::Simulator(kernels, device.compute_capability())}) {
   state_->simulator.find_code = options.find_code;
 }
 
@@ -206,7 +208,19 @@ Steps SimulationLimits::steps_of(const Variant& variant, const void* problem) co
 }
 
 bool SimulationLimits::lacks_code_of_gpu(const Variant& variant, const void* problem) const {
-  return !variant.is_vendor && state_->simulator.lacks_code_of_gpu(steps_of(variant, problem));
+  if (variant.is_vendor) return false;
+  const int capability = state_->device.compute_capability();
+  return std::ranges::any_of(steps_of(variant, problem).shapes(), [&](const Shape& shape) {
+    const auto found = state_->kernels.find(shape.kernel, capability);
+    if (!found || found->exact) return false;
+    try {
+      return !state_->find_code || state_->find_code(found->resource, capability).code.empty();
+    } catch (const ToolError&) {
+      return false;  // with other tools, this machine executes the launch
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  });
 }
 
 std::string SimulationLimits::refusal(const Variant& variant, const void* problem) {

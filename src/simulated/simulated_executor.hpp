@@ -50,8 +50,8 @@ class SimulationLimits {
                    const SimulatedOptions& options);
   ~SimulationLimits();
   std::string refusal(const Variant& variant, const void* problem);
-  /// Whether another GPU is needed to execute the launch: this binary has no code of its kernels
-  /// for the compute capability of `device`.
+  /// Whether another GPU is needed to execute the launch: this binary has neither machine code of
+  /// its kernels for the compute capability of `device` nor PTX from which tools could make it.
   bool lacks_code_of_gpu(const Variant& variant, const void* problem) const;
 
  private:

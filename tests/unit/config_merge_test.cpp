@@ -42,7 +42,7 @@ TEST_CASE("merged experiments have their config's name as prefix", "[config][mer
   CHECK(config.name == "both");
   CHECK(config.seed == 7);
   CHECK(config.path == a.parent_path().string() + " (2 configs)");
-  CHECK(config.description == "Experiments of " + a.string() + ", " + b.string() + ".");
+  CHECK(config.description == "Experiments of " + a.string() + ", " + b.string());
   REQUIRE(config.experiments.size() == 4);
   CHECK(config.experiments[0].name == "a.scale");
   CHECK(config.experiments[1].name == "a.ladder");
