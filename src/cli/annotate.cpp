@@ -24,7 +24,7 @@
 #include "render/warp_picture_text.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/host_problem.hpp"
-#include "simulated/ptx_compiler.hpp"
+#include "compile/ptx_compiler.hpp"
 #include "simulated/simulated_executor.hpp"
 
 namespace gpuexp::cli {

@@ -15,7 +15,7 @@
 #include "family/counters.hpp"
 #include "results/claim_outcomes.hpp"
 #include "run/record_of.hpp"
-#include "simulated/toolkit_tools.hpp"
+#include "compile/toolkit_tools.hpp"
 
 namespace gpuexp::cli {
 
@@ -153,14 +153,10 @@ void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& 
   }
 }
 
-namespace {
-
 std::filesystem::path cache_folder(const char* name) {
   const auto cache = user_folder("GPUEXP_CACHE_DIR", "XDG_CACHE_HOME", ".cache");
   return cache ? *cache / name : std::filesystem::path();
 }
-
-}  // namespace
 
 std::filesystem::path predictions_folder() {
   return cache_folder("predictions");

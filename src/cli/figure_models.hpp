@@ -17,8 +17,11 @@ namespace gpuexp::cli {
 void model_figures(Config& config, const DeviceSpec& here, const CeilingSource& ceilings,
                    const Context& context, unsigned threads);
 
-/// <cache>/predictions, where <cache> is $GPUEXP_CACHE_DIR, else $XDG_CACHE_HOME/gpuexp, else
+/// <cache>/<name>, where <cache> is $GPUEXP_CACHE_DIR, else $XDG_CACHE_HOME/gpuexp, else
 /// ~/.cache/gpuexp. Empty if neither these variables nor HOME are set.
+std::filesystem::path cache_folder(const char* name);
+
+/// cache_folder("predictions").
 std::filesystem::path predictions_folder();
 
 /// The GPU model's cell times, from <cache>/cell_times, else from configs/cell_times.

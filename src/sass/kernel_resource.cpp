@@ -9,6 +9,7 @@
 #include <cxxabi.h>
 
 #include "base/compressed.hpp"
+#include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
 
@@ -58,6 +59,11 @@ KernelResources::KernelResources(const KernelResource* table, std::size_t count)
 
 std::optional<KernelResources::Found> KernelResources::find(const void* kernel,
                                                             int compute_capability) const {
+  if (const LoadedKernel* const loaded = LoadedKernels::global().find(kernel)) {
+    KernelResource resource = *loaded->code(compute_capability).resource;
+    resource.host_function = kernel;
+    return Found{resource, true};
+  }
   std::optional<KernelResource> best;
   auto row = std::lower_bound(
       sorted_.begin(), sorted_.end(), kernel,

@@ -103,7 +103,8 @@ class KernelResources {
 
   bool empty() const { return sorted_.empty(); }
 
-  /// Returns the kernel's resources for `compute_capability` (90 for 9.0), from the newest built
+  /// A loaded kernel (loaded_kernels.hpp) is compiled for the compute capability. Otherwise
+  /// returns the kernel's resources for `compute_capability` (90 for 9.0), from the newest built
   /// architecture up to `compute_capability`, or else from the oldest. `exact` is set if that
   /// architecture is not newer and has the same major version. Empty if the table lacks the kernel.
   std::optional<Found> find(const void* kernel, int compute_capability) const;

@@ -58,7 +58,7 @@ std::string Simulator::refusal(const Steps& steps) {
     if (const auto* call = std::get_if<OpaqueStep>(&step.action))
       return fmt::format("a call of {} cannot be executed without its library", call->what);
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
-    if (!kernel) continue;
+    if (!kernel || (uses_host_loops && kernel->on_host.run)) continue;
     if (kernel->arguments.has_textures())
       return "fetches of texture objects (TLD) are not simulated";
     try {

@@ -35,7 +35,8 @@ class Simulator {
   GlobalMemory& memory() { return memory_; }
 
   /// Why the steps cannot be executed; empty if they can. Reasons include library calls, missing
-  /// machine code, kernels that launch kernels and unknown instructions.
+  /// machine code, kernels that launch kernels and unknown instructions. With `uses_host_loops`,
+  /// kernels with a host loop need no machine code.
   std::string refusal(const Steps& steps);
   /// Why the steps cannot be sampled: blocks need results of other blocks. Empty if they can.
   std::string sampling_refusal(const Steps& steps);

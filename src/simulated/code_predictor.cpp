@@ -18,6 +18,7 @@
 #include "config/config_files.hpp"
 #include "family/function_text.hpp"
 #include "model/phase_time.hpp"
+#include "sass/loaded_kernels.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/prediction_store.hpp"
 
@@ -174,7 +175,8 @@ class CodePredictor::Impl {
     const Family& family = *plan_.experiment(*problem.group).family;
     return fmt::format("{}; {}/{},{}/{}{}{}", common_key_, family.id, cell.variant->id,
                        values_text(family, problem.group->values), name_of(cell.mode), inputs,
-                       is_compiled(problem, cell) ? options_.tools : "");
+                       is_compiled(problem, cell) ? options_.tools : "") +
+           loaded_code(problem, cell);
   }
 
   // Identifies files by content, because another file may have the same name. If a file cannot be
@@ -187,6 +189,17 @@ class CodePredictor::Impl {
         text += "; sha256 " + file.sha256;
     } catch (const InputError& error) {
       text += fmt::format("; {}", error.what());
+    }
+    return text;
+  }
+
+  // Identifies the machine code of users' kernels, which the build ID does not cover, and the text
+  // of their declaration.
+  std::string loaded_code(const Problem& problem, const Cell& cell) const {
+    std::string text;
+    for (const Shape& shape : cell.variant->shapes(problem.group->problem.get(), plan_.device)) {
+      if (const LoadedKernel* const kernel = LoadedKernels::global().find(shape.kernel))
+        text += "; code " + kernel->code(plan_.device.compute_capability()).hash;
     }
     return text;
   }

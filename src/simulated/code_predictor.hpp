@@ -10,7 +10,7 @@
 #include "family/counters.hpp"
 #include "plan/plan.hpp"
 #include "sim/simulator.hpp"
-#include "simulated/ptx_compiler.hpp"
+#include "compile/ptx_compiler.hpp"
 
 namespace gpuexp {
 

@@ -11,7 +11,7 @@
 #include "run/executor.hpp"
 #include "sass/kernel_resource.hpp"
 #include "sim/simulator.hpp"
-#include "simulated/ptx_compiler.hpp"
+#include "compile/ptx_compiler.hpp"
 
 namespace gpuexp {
 

@@ -10,9 +10,10 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 PAGE = SOURCE.parent / "docs/architecture.md"
 LIBRARIES = {"foundation": ["base", "stats", "device", "family", "config"], "simulator": ["sass", "sim", "timing", "model"],
+             "own_kernels": ["compile", "own"],
              "measuring": ["record", "plan", "run", "simulated", "worker"], "reporting": ["results", "analysis", "render", "lesson"]}
-ROOMS = ["base", "stats", "device", "family", "config", "sass", "sim", "timing", "model", "record", "plan", "run", "results", "analysis",
-         "render", "lesson", "worker", "gpu", "simulated", "cli"]
+ROOMS = ["base", "stats", "device", "family", "config", "sass", "sim", "timing", "model", "compile", "own", "record", "plan", "run", "results",
+         "analysis", "render", "lesson", "worker", "gpu", "simulated", "cli"]
 FOUNDATION = set(LIBRARIES["foundation"])  # the page shows only its own includes
 INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)
 
@@ -87,7 +88,7 @@ def without_header(files):
         if suffix != "cpp" or room not in ROOMS or stem + ".hpp" in files:
             continue
         included = [files.get(of + ".hpp", "") for of, in_room, _ in INCLUDE.findall(files[path]) if in_room == room]
-        shared = set(re.findall(r"\b(\w+)\([^{}]*?\);", "\n".join(included)))
+        shared = set(re.findall(r"\b(\w+)\([^{}]*?\)(?: const)?;", "\n".join(included)))
         defined = set(re.findall(r"^[\w:][^\n;=]*?\b(\w+)\([^;]*?\{$", files[path], re.MULTILINE))
         if not shared & defined and (room != "cli" or name not in declared):
             found.append(path)

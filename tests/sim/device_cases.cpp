@@ -11,7 +11,7 @@
 #include "gpu/resources.hpp"
 #include "sim/execution.hpp"
 #include "sim/simulator.hpp"
-#include "simulated/ptx_compiler.hpp"
+#include "compile/ptx_compiler.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 

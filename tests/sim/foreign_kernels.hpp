@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/simulator.hpp"
-#include "simulated/cubin_kernels.hpp"
+#include "compile/cubin_kernels.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 

@@ -1,5 +1,5 @@
 // Compiling the program's PTX for another GPU, and the errors.
-#include "simulated/ptx_compiler.hpp"
+#include "compile/ptx_compiler.hpp"
 
 #include <bit>
 #include <filesystem>
@@ -127,7 +127,8 @@ TEST_CASE("PTX is not compiled without the toolkit's tools", "[ptx]") {
   CHECK_THROWS_WITH(compiler.code_of(kernel_named("naive_kernel")),
                     "this binary holds no machine code of the kernel for compute capability 8.0, "
                     "and its PTX was not compiled: there is no cuobjdump of the CUDA Toolkit in "
-                    "CUDA_HOME or PATH (ptxas, cuobjdump and nvdisasm are needed)");
+                    "PATH; install the toolkit, or the Python package nvidia-cuda-cuobjdump and set "
+                    "CUDA_HOME to its folder with bin/cuobjdump");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@
 #include "sim/execution.hpp"
 #include "sim/random_tolerance.hpp"
 #include "sim/simulator.hpp"
-#include "simulated/ptx_compiler.hpp"
+#include "compile/ptx_compiler.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 

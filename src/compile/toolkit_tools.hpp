@@ -6,11 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "compile/tool_process.hpp"
+
 namespace gpuexp {
 
 class ToolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+/// A tool that ended with another exit code than 0.
+class ToolFailure : public ToolError {
+ public:
+  using ToolError::ToolError;
 };
 
 /// A temporary folder for the tools' files. The destructor deletes it.
@@ -30,22 +38,33 @@ class TemporaryFolder {
 class ToolkitTools {
  public:
   /// Searches for tools in `folders`, then in PATH.
-  explicit ToolkitTools(std::vector<std::string> folders);
+  explicit ToolkitTools(const std::vector<std::string>& folders);
   /// Searches in the build's toolkit if this program runs in its build folder, then in CUDA_HOME,
   /// PATH and /usr/local/cuda.
   static ToolkitTools found();
 
-  /// Path of ptxas, cuobjdump or nvdisasm. Throws ToolError if the tool is missing.
+  /// Path of nvcc, ptxas, cuobjdump or nvdisasm. Throws ToolError if the tool is missing.
   std::string path_of(const std::string& name) const;
   /// Text with the path, size and modification time of each tool; "none" for a missing tool.
   std::string identity() const;
-  /// Runs the tool in `folder` and writes its standard output to the file `output` in that folder.
-  /// Throws ToolError.
+  /// "13.0.88", from the tool's own output; "unknown" if it prints none.
+  std::string version_of(const std::string& tool) const;
+  /// Runs the tool in `folder`, without a shell and without input, and writes its standard output
+  /// to the file `output` in that folder, and its messages to the file `kErrors`. Throws ToolError,
+  /// with the beginning of the messages, if the tool is missing, fails (ToolFailure) or exceeds a
+  /// limit.
   void run(const std::string& tool, const std::vector<std::string>& arguments,
-           const TemporaryFolder& folder, const std::string& output) const;
+           const TemporaryFolder& folder, const std::string& output,
+           const ToolLimits& limits = {}) const;
+
+  static constexpr const char* kErrors = "errors";
 
  private:
+  std::vector<std::string> environment(const std::string& tool_path,
+                                       const TemporaryFolder& folder) const;
+
   std::vector<std::string> folders_;
+  std::string searched_;  ///< for messages
 };
 
 std::string text_of_file(const std::string& path);

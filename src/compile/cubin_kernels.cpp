@@ -1,14 +1,14 @@
-#include "simulated/cubin_kernels.hpp"
+#include "compile/cubin_kernels.hpp"
 
 #include <fmt/format.h>
 
 namespace gpuexp {
 
-CubinKernels::CubinKernels(const std::string& cubin, const std::string& architecture,
-                           const std::string& name, const ToolkitTools& tools,
-                           const TemporaryFolder& folder) {
+ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
+                      const std::string& name, const ToolkitTools& tools,
+                      const TemporaryFolder& folder, const ToolLimits& limits) {
   const auto dumped = [&](const char* option) {
-    tools.run("cuobjdump", {option, cubin}, folder, "dump");
+    tools.run("cuobjdump", {option, cubin}, folder, "dump", limits);
     return text_of_file(folder / "dump");
   };
   // cuobjdump prints a cubin's architecture only in the listing.
@@ -17,7 +17,11 @@ CubinKernels::CubinKernels(const std::string& cubin, const std::string& architec
   dump.resource_usage = head + dumped("--dump-resource-usage");
   dump.sass = dumped("--dump-sass");
   dump.elf = head + dumped("--dump-elf");
-  owned_ = read_kernels(dump, GPUEXP_SOURCE_ROOT);
+  return dump;
+}
+
+CubinKernels::CubinKernels(const ObjectDump& dump, const std::string& source_root)
+    : owned_(read_kernels(dump, source_root.empty() ? GPUEXP_SOURCE_ROOT : source_root)) {
   for (const CompiledKernel& kernel : owned_) {
     KernelResource& row = rows_[kernel.lowered_name];
     row.lowered_name = kernel.lowered_name.c_str();

@@ -1,4 +1,4 @@
-#include "simulated/ptx_compiler.hpp"
+#include "compile/ptx_compiler.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -48,15 +48,18 @@ const CubinKernels& PtxCompiler::module(const std::string& name) {
 }
 
 CubinKernels PtxCompiler::compile(const std::string& name) {
+  ToolLimits limits;
+  limits.time_s =
+      1800;  // a module of this program has many kernels, and tests share the processors
   const TemporaryFolder folder;
-  tools_.run("cuobjdump", {"--extract-ptx", name + ".sm_", binary_}, folder, "extracted");
+  tools_.run("cuobjdump", {"--extract-ptx", name + ".sm_", binary_}, folder, "extracted", limits);
   const std::string architecture = fmt::format("sm_{}", compute_capability_);
   const std::string cubin = folder / "module.cubin";
   tools_.run(
       "ptxas",
       {"-arch=" + architecture, "--generate-line-info", ptx_of(name, folder.path()), "-o", cubin},
-      folder, "compiled");
-  return CubinKernels(cubin, architecture, name, tools_, folder);
+      folder, "compiled", limits);
+  return CubinKernels(dump_cubin(cubin, architecture, name, tools_, folder, limits));
 }
 
 // Newest of the module's PTX files, such as "matmul.sm_80.ptx", that the GPU can run.

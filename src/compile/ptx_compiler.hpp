@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "simulated/cubin_kernels.hpp"
+#include "compile/cubin_kernels.hpp"
 
 namespace gpuexp {
 

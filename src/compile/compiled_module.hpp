@@ -1,0 +1,60 @@
+// Machine code that nvcc made of a source file.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/cubin_kernels.hpp"
+#include "compile/toolkit_tools.hpp"
+
+namespace gpuexp {
+
+/// A file that the compiler read.
+struct ModuleDependency {
+  std::string path;    ///< absolute
+  std::string sha256;  ///< hash of the contents at the time of the compilation
+
+  friend bool operator==(const ModuleDependency&, const ModuleDependency&) = default;
+};
+
+class CompiledModule {
+ public:
+  struct Parts {
+    std::filesystem::path source;  ///< absolute
+    std::string source_text;
+    std::string architecture;
+    std::string hash;
+    std::filesystem::path cubin;
+    std::vector<ModuleDependency> dependencies;
+    ObjectDump dump;
+    bool was_kept = false;
+    std::shared_ptr<const TemporaryFolder> folder;
+  };
+  /// Throws std::runtime_error if the tools' output cannot be parsed.
+  explicit CompiledModule(Parts parts);
+
+  const std::filesystem::path& source() const { return parts_.source; }
+  /// The text of the source file that was compiled.
+  const std::string& source_text() const { return parts_.source_text; }
+  /// "sm_90a".
+  const std::string& architecture() const { return parts_.architecture; }
+  /// SHA-256 over the contents of all files that the compiler read, the options, the architecture
+  /// and the tools' versions. Equal on all machines.
+  const std::string& hash() const { return parts_.hash; }
+  /// The cubin file; exists at least as long as this object.
+  const std::filesystem::path& cubin() const { return parts_.cubin; }
+  /// All files that the compiler read, the source file first.
+  const std::vector<ModuleDependency>& dependencies() const { return parts_.dependencies; }
+  /// Whether the module was kept from an earlier compilation.
+  bool was_kept() const { return parts_.was_kept; }
+  /// The kernels; source files in the folder of the source file have names relative to it.
+  const CubinKernels& kernels() const { return kernels_; }
+
+ private:
+  Parts parts_;
+  CubinKernels kernels_;
+};
+
+}  // namespace gpuexp

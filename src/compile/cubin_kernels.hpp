@@ -1,0 +1,44 @@
+// Kernels of a cubin from ptxas or NVRTC.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compile/toolkit_tools.hpp"
+#include "sass/compiled_kernels.hpp"
+#include "sass/kernel_resource.hpp"
+
+namespace gpuexp {
+
+/// The tools' output for the file `cubin`, compiled for `architecture` ("sm_90a"), from which
+/// CubinKernels is made. `name` is used in messages; tools write to `folder`. Throws ToolError if a
+/// tool is missing or fails.
+ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
+                      const std::string& name, const ToolkitTools& tools,
+                      const TemporaryFolder& folder, const ToolLimits& limits = {});
+
+class CubinKernels {
+ public:
+  /// Parses the output of dump_cubin(). Source files below `source_root` get names relative to it;
+  /// an empty root stands for this program's sources. Throws std::runtime_error if the output
+  /// cannot be parsed.
+  explicit CubinKernels(const ObjectDump& dump, const std::string& source_root = "");
+  CubinKernels(const std::string& cubin, const std::string& architecture, const std::string& name,
+               const ToolkitTools& tools, const TemporaryFolder& folder)
+      : CubinKernels(dump_cubin(cubin, architecture, name, tools, folder)) {}
+  CubinKernels(CubinKernels&&) = default;
+  CubinKernels(const CubinKernels&) = delete;
+  CubinKernels& operator=(const CubinKernels&) = delete;
+
+  /// The kernel, without a host stub; null if the cubin lacks it. Valid while this object exists.
+  const KernelResource* find(const std::string& lowered_name) const;
+  /// All kernels by lowered name.
+  const std::map<std::string, KernelResource>& rows() const { return rows_; }
+
+ private:
+  std::vector<CompiledKernel> owned_;  ///< storage for rows_
+  std::map<std::string, KernelResource> rows_;
+};
+
+}  // namespace gpuexp

@@ -1,0 +1,41 @@
+// Parameters of compiled kernels: types from the lowered name, names from the source.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/c_type.hpp"
+#include "compile/cubin_kernels.hpp"
+
+namespace gpuexp {
+
+struct KernelParameter {
+  std::string name;         ///< empty if the source does not give one
+  CType type;               ///< type of the parameter, or of the value that it points to
+  bool is_pointer = false;  ///< a pointer to a pointer has the type unknown, such as "float*"
+  bool is_const = false;    ///< the kernel only reads through this pointer
+  std::string spelled;      ///< as in the source, or else as in the demangled name
+};
+
+struct KernelSignature {
+  std::string name;                ///< without namespaces and template arguments: "add"
+  std::string template_arguments;  ///< "float, 256"; empty if the kernel is no template
+  std::string lowered_name;        ///< in the cubin: "_Z3addPKfS0_Pfi"
+  std::size_t line = 0;            ///< line of the name in the source; 0: the source lacks it
+  std::vector<KernelParameter> parameters;
+};
+
+/// The signature of each lowered name. Types are those of the demangled name; a kernel that is
+/// extern "C", whose name is not mangled, has the types of the source. A declaration belongs to a
+/// kernel if it has the kernel's name and number of parameters; of several overloads, the one with
+/// the most names and equal types.
+std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_names,
+                                        std::string_view source);
+std::vector<KernelSignature> signatures(const CubinKernels& kernels, std::string_view source);
+
+/// Names of the kernels that the source declares, in order, each once.
+std::vector<std::string> kernels_in(std::string_view source);
+
+}  // namespace gpuexp

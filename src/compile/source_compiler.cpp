@@ -1,0 +1,208 @@
+#include "compile/source_compiler.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "compile/nvcc_text.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCubinName = "module.cubin";
+
+// nvcc splits the value of -D at commas.
+std::string with_escaped_commas(const std::string& text) {
+  std::string escaped;
+  for (const char c : text)
+    escaped += c == ',' ? std::string("\\,") : std::string(1, c);
+  return escaped;
+}
+
+void check_path(const fs::path& source) {
+  const char found = shell_character(source.string());
+  if (found != 0)
+    throw InputError(fmt::format(
+        "{}: nvcc cannot compile a file whose path contains the character '{}': rename it",
+        printable(source.string()), printable(std::string(1, found))));
+}
+
+// nvcc splits the value of -I at commas, even escaped ones.
+std::string include_folder(const std::string& given, const fs::path& source) {
+  const fs::path folder = (source.parent_path() / given).lexically_normal();
+  if (!fs::is_directory(folder))
+    throw InputError(fmt::format("{}: the option -I{} names no folder: expected {}",
+                                 source.string(), given, folder.string()));
+  if (folder.string().find(',') != std::string::npos)
+    throw InputError(
+        fmt::format("{}: nvcc cannot use an include folder whose path contains a comma: rename it",
+                    folder.string()));
+  return folder.string();
+}
+
+// Arguments of nvcc that the options and the architecture determine.
+std::vector<std::string> nvcc_options(const CompileOptions& options, const fs::path& source,
+                                      const std::string& architecture) {
+  // -arch=sm_90a would also assemble for sm_90, which lacks wgmma.
+  const std::string number = architecture.substr(std::string("sm_").size());
+  std::vector<std::string> words{"-gencode", fmt::format("arch=compute_{0},code=sm_{0}", number),
+                                 "-lineinfo"};
+  CompileOptions complete = parsed_options(option_words(options));  // refuses unsafe values
+  if (complete.standard.empty()) complete.standard = "c++17";
+  for (std::string& define : complete.defines)
+    define = with_escaped_commas(define);
+  for (std::string& folder : complete.include_folders)
+    folder = include_folder(folder, source);
+  const std::vector<std::string> chosen = option_words(complete);
+  words.insert(words.end(), chosen.begin(), chosen.end());
+  return words;
+}
+
+// The host compiler is that of PATH, whose headers are among the module's dependencies.
+std::string request_text(const fs::path& source, const std::vector<std::string>& options,
+                         const ToolkitTools& tools) {
+  const char* const host_compiler = std::getenv("NVCC_CCBIN");
+  return fmt::format("module 1; {}; {}; {}{}", source.string(), fmt::join(options, " "),
+                     host_compiler ? host_compiler : "", tools.identity());
+}
+
+// Whether the compiler read the files as they are now.
+bool is_as_read(const std::vector<ModuleDependency>& files, const std::string& source_text,
+                fs::file_time_type started) {
+  if (files[0].sha256 != sha256(source_text)) return false;
+  return std::all_of(files.begin(), files.end(), [&](const ModuleDependency& file) {
+    std::error_code error;
+    return fs::last_write_time(file.path, error) <= started && !error;
+  });
+}
+
+}  // namespace
+
+struct SourceCompiler::Job {
+  fs::path source;
+  std::string text;
+  std::string architecture;
+  CompileOptions options;
+  std::vector<std::string> words;  ///< options of nvcc
+};
+
+std::string architecture_for(int compute_capability) {
+  constexpr int kSpecificSince = 90;
+  return fmt::format("sm_{}{}", compute_capability,
+                     compute_capability >= kSpecificSince ? "a" : "");
+}
+
+SourceCompiler::SourceCompiler(ToolkitTools tools, fs::path kept_in, const ToolLimits& limits)
+    : tools_(std::move(tools)), store_(std::move(kept_in)), limits_(limits) {}
+
+std::shared_ptr<const CompiledModule> SourceCompiler::compile(const fs::path& source,
+                                                              const CompileOptions& options,
+                                                              int compute_capability) const {
+  Job job;
+  job.source = fs::absolute(source).lexically_normal();
+  job.text = read_source(job.source);
+  check_path(job.source);
+  job.architecture = architecture_for(compute_capability);
+  job.options = options;
+  job.words = nvcc_options(options, job.source, job.architecture);
+  const std::string request = request_text(job.source, job.words, tools_);
+  std::optional<StoredModule> kept = store_.find(request);
+  if (kept && kept->dependencies[0].sha256 == sha256(job.text))
+    return std::make_shared<CompiledModule>(
+        CompiledModule::Parts{job.source, job.text, job.architecture, kept->hash, kept->cubin,
+                              kept->dependencies, std::move(kept->dump), true, nullptr});
+  CompiledModule::Parts parts = compiled(job);
+  const fs::path cubin =
+      store_.keep(request, {parts.hash, parts.dependencies, parts.cubin, parts.dump});
+  if (!cubin.empty()) {
+    parts.cubin = cubin;
+    parts.folder = nullptr;
+  }
+  return std::make_shared<CompiledModule>(std::move(parts));
+}
+
+// Compiles again if a file changed meanwhile, because its hash would be that of other code. A file
+// whose time is in the future is compiled twice.
+CompiledModule::Parts SourceCompiler::compiled(Job& job) const {
+  constexpr int kMaxAttempts = 4;
+  const auto folder = std::make_shared<const TemporaryFolder>();
+  std::vector<ModuleDependency> previous;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    const auto started = fs::file_time_type::clock::now();
+    job.text = read_source(job.source);
+    std::vector<ModuleDependency> files = run_nvcc(job, *folder);
+    if (is_as_read(files, job.text, started) || files == previous)
+      return {job.source,
+              job.text,
+              job.architecture,
+              hash_of(job, files),
+              *folder / kCubinName,
+              files,
+              dump(job, *folder),
+              false,
+              folder};
+    previous = std::move(files);
+  }
+  throw InputError(fmt::format(
+      "{}: this file or a file that it includes changed during each of {} compilations: try again",
+      job.source.string(), kMaxAttempts));
+}
+
+std::vector<ModuleDependency> SourceCompiler::run_nvcc(const Job& job,
+                                                       const TemporaryFolder& folder) const {
+  constexpr const char* kRule = "dependencies";
+  std::vector<std::string> words{"-cubin", "-x", "cu", "-MD", "-MF", folder / kRule};
+  words.insert(words.end(), job.words.begin(), job.words.end());
+  words.insert(words.end(), {job.source.string(), "-o", folder / kCubinName});
+  try {
+    tools_.run("nvcc", words, folder, "compiled", limits_);
+  } catch (const ToolFailure&) {
+    throw CompileError(fmt::format("{}: nvcc cannot compile it for {}:\n{}", job.source.string(),
+                                   job.architecture,
+                                   compile_errors(text_of_file(folder / ToolkitTools::kErrors))));
+  } catch (const ToolError& error) {
+    throw ToolError(fmt::format("{}: {}", job.source.string(), error.what()));
+  }
+  std::vector<ModuleDependency> files{{job.source.string(), sha256_of_file(job.source)}};
+  for (const std::string& file : dependencies_of_rule(text_of_file(folder / kRule))) {
+    const fs::path path = fs::path(folder.path()) / file;
+    if (path != job.source) files.push_back({path.string(), sha256_of_file(path)});
+  }
+  return files;
+}
+
+ObjectDump SourceCompiler::dump(const Job& job, const TemporaryFolder& folder) const {
+  try {
+    return dump_cubin(folder / kCubinName, job.architecture, job.source.filename().string(), tools_,
+                      folder, limits_);
+  } catch (const ToolError& error) {
+    const std::string compiler = tools_.version_of("nvcc");
+    const std::string disassembler = tools_.version_of("nvdisasm");
+    if (!is_older_version(disassembler, compiler)) throw;
+    throw ToolError(fmt::format(
+        "nvdisasm {} ({}) cannot read the code of nvcc {} ({}): install a version of the Python "
+        "packages nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump that is at least nvcc's; {}",
+        disassembler, tools_.path_of("nvdisasm"), compiler, tools_.path_of("nvcc"), error.what()));
+  }
+}
+
+std::string SourceCompiler::hash_of(const Job& job,
+                                    const std::vector<ModuleDependency>& files) const {
+  CompileOptions options = job.options;
+  options.include_folders.clear();  // paths of this machine; their files are hashed
+  std::string text = fmt::format("{} {}", job.architecture, fmt::join(option_words(options), " "));
+  for (const char* const tool : {"nvcc", "ptxas", "nvdisasm"})
+    text += fmt::format("; {} {}", tool, tools_.version_of(tool));
+  for (const ModuleDependency& file : files)
+    text += "; " + file.sha256;
+  return sha256(text);
+}
+
+}  // namespace gpuexp

@@ -1,0 +1,41 @@
+// Kernels of modules that are compiled while the program runs, such as those of users' files.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <string>
+
+namespace gpuexp {
+
+struct KernelResource;
+
+/// Machine code of one kernel for one compute capability.
+struct LoadedCode {
+  const KernelResource* resource = nullptr;  ///< valid until the program ends
+  std::string cubin;                         ///< file that contains the kernel
+  std::string hash;                          ///< of everything that the machine code depends on
+};
+
+/// Its address is the kernel's Shape::kernel.
+struct LoadedKernel {
+  std::string lowered_name;
+  /// The code for a compute capability (90 for 9.0), which is compiled on the first call. Several
+  /// threads may call it. Throws what the compiler throws.
+  std::function<LoadedCode(int compute_capability)> code;
+};
+
+/// The loaded kernels of this process. Kernels are added before other threads start.
+class LoadedKernels {
+ public:
+  static LoadedKernels& global();
+
+  /// Returns the kernel's address, which stays valid.
+  const void* add(LoadedKernel kernel);
+  /// Null if the address is not that of a loaded kernel.
+  const LoadedKernel* find(const void* kernel) const;
+
+ private:
+  std::list<LoadedKernel> kernels_;
+};
+
+}  // namespace gpuexp
