@@ -17,6 +17,7 @@ namespace {
 
 const Family& read_family(const Node& node, const Registry& registry) {
   if (node.json().is_string()) {
+    if (is_kernel_file(node.text())) return registry.kernel_files().load(node.text());
     if (const auto why = registry.omitted_message(node.text())) node.fail(*why);
   }
   return *registry.find(node.one_of(names_of(registry.families()), "family"));

@@ -120,6 +120,9 @@ Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides) {
   if (path == kStandardInput)
     return parse_config(read_text_file("/dev/stdin"), "standard input", registry, overrides);
+  if (is_kernel_file(path.string()))
+    return parse_config(registry.kernel_files().config_text(path.string()), path.string(), registry,
+                        overrides);
   return parse_config(read_text_file(path), path.string(), registry, overrides);
 }
 

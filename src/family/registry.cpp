@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/config_error.hpp"
 #include "family/counters.hpp"
 
 namespace gpuexp {
@@ -50,7 +51,8 @@ void check(const Family& family, std::vector<std::string>& errors) {
                 "', which is not declared before it");
     require(v.expected_changes.empty() || !v.compare_to.empty(),
             "declares expected changes of variant '" + v.id + "', but no compare_to");
-    require(!v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor,
+    require(!v.expected_changes.empty() || v.compare_to.empty() || v.is_vendor ||
+                is_kernel_file(family.id),
             "declares no expected change from variant '" + v.compare_to + "' to '" + v.id + "'");
     for (const ExpectedChange& expected : v.expected_changes) {
       require(find_counter(expected.counter) != nullptr || has_metric(family, expected.counter) ||
@@ -87,6 +89,15 @@ std::string file_of(std::string_view family_id) {
 }
 
 }  // namespace
+
+bool is_kernel_file(std::string_view text) {
+  return text.ends_with(".cu");
+}
+
+const KernelFiles& Registry::kernel_files() const {
+  if (!kernel_files_.load) throw ConfigError("this command does not read kernel files");
+  return kernel_files_;
+}
 
 Registry& Registry::global() {
   static Registry registry;

@@ -2,11 +2,13 @@
 // throw; main reports errors in declarations.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "family/family.hpp"
@@ -14,6 +16,18 @@
 #include "family/variant_comments.hpp"
 
 namespace gpuexp {
+
+/// Users' kernel files, whose families are added while the program runs.
+struct KernelFiles {
+  /// Loads the file and returns its family, which is in the registry. Throws ConfigError and
+  /// InputError, among others.
+  std::function<const Family&(const std::string& file)> load;
+  /// Loads the file and returns the text of a config with its variants and declared axes.
+  std::function<std::string(const std::string& file)> config_text;
+};
+
+/// Whether the text names a kernel file: it ends in ".cu".
+bool is_kernel_file(std::string_view text);
 
 class Registry {
  public:
@@ -24,6 +38,11 @@ class Registry {
   /// Adds the text of one of a family's source files, before or after the family. The comments
   /// above variants become their `why`.
   void add_source(std::string_view family_id, std::string_view text) noexcept;
+
+  /// Sets the reader of kernel files. Without one, kernel files are refused.
+  void set_kernel_files(KernelFiles files) { kernel_files_ = std::move(files); }
+  /// Throws ConfigError if no reader is set.
+  const KernelFiles& kernel_files() const;
 
   /// Stores the lists of omitted and of built families, separated by commas.
   void set_omitted(std::string_view families, std::string_view built) noexcept;
@@ -47,6 +66,7 @@ class Registry {
   std::list<Family> families_;
   std::map<std::string, std::string, std::less<>> sources_;
   std::map<std::string, std::vector<HeldClaim>> held_claims_;
+  KernelFiles kernel_files_;
   std::string left_out_;  // ",a,b,", or empty
   std::string built_;
   std::vector<std::string> errors_;

@@ -5,7 +5,9 @@
 
 #include <unistd.h>
 
+#include "gpu/loaded_module.hpp"
 #include "sass/kernel_resource.hpp"
+#include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
 
@@ -51,6 +53,8 @@ bool is_on_device(const void* memory) {
 }
 
 std::string name_of_kernel(const void* host_function) {
+  if (const LoadedKernel* const loaded = LoadedKernels::global().find(host_function))
+    return kernel_name(loaded->lowered_name);
   std::size_t count = 0;
   const KernelResource* const table = kernel_resource_table(count);
   const auto* const found = std::find_if(table, table + count, [&](const KernelResource& kernel) {
@@ -157,6 +161,7 @@ void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
       kernel.parameters.push_back(const_cast<std::byte*>(step.arguments.at(i)));
     }
   }
+  kernel.function = launchable(step.shape.kernel);
   kernel.attributes = attributes_of(step);
   kernel.config.gridDim = dim(step.shape.grid);
   kernel.config.blockDim = dim(step.shape.block);
@@ -165,7 +170,7 @@ void PreparedSteps::prepare(const KernelStep& step, Kernel& kernel) const {
   // Dynamic shared memory above 48 KiB per block requires this attribute.
   constexpr std::int64_t kDefaultDynamicShared = 48 * 1024;
   if (step.shape.dynamic_shared_bytes > kDefaultDynamicShared) {
-    GPUEXP_CUDA(cudaFuncSetAttribute(step.shape.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    GPUEXP_CUDA(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(step.shape.dynamic_shared_bytes)));
   }
 }
@@ -188,7 +193,7 @@ void PreparedSteps::enqueue_step(std::size_t place) const {
     cudaLaunchConfig_t config = prepared.config;
     config.stream = stream;
     config.attrs = const_cast<cudaLaunchAttribute*>(prepared.attributes.data());
-    GPUEXP_CUDA(cudaLaunchKernelExC(&config, kernel->shape.kernel,
+    GPUEXP_CUDA(cudaLaunchKernelExC(&config, prepared.function,
                                     const_cast<void**>(prepared.parameters.data())));
   } else if (const auto* memset = std::get_if<MemsetStep>(&step.action)) {
     GPUEXP_CUDA(cudaMemsetAsync(memset->to, memset->value, static_cast<std::size_t>(memset->bytes),
@@ -228,7 +233,7 @@ void PreparedSteps::update_graph() const {
     const auto* step = std::get_if<KernelStep>(&steps_.all()[i].action);
     if (!step || step->shape.grid.count() == 0) continue;
     cudaKernelNodeParams parameters{};
-    parameters.func = const_cast<void*>(step->shape.kernel);
+    parameters.func = const_cast<void*>(kernels_[i].function);
     parameters.gridDim = kernels_[i].config.gridDim;
     parameters.blockDim = kernels_[i].config.blockDim;
     parameters.sharedMemBytes = static_cast<unsigned>(kernels_[i].config.dynamicSmemBytes);

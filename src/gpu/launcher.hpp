@@ -53,6 +53,7 @@ class PreparedSteps {
     std::vector<TextureObject> textures;   ///< parameters point to these
     std::vector<cudaLaunchAttribute> attributes;
     cudaLaunchConfig_t config{};
+    const void* function = nullptr;  ///< launchable() of the step's kernel
   };
 
   void add_stream(int number);

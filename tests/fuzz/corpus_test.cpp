@@ -39,6 +39,10 @@ TEST_CASE("the corpus of configs breaks no promise", "[fuzz]") {
   replay("config", gpuexp::fuzz::fuzz_config);
 }
 
+TEST_CASE("the corpus of declarations breaks no promise", "[fuzz]") {
+  replay("declaration", gpuexp::fuzz::fuzz_declaration);
+}
+
 TEST_CASE("the corpus of results breaks no promise", "[fuzz]") {
   replay("results", gpuexp::fuzz::fuzz_results);
 }

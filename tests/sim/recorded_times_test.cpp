@@ -15,6 +15,7 @@
 #include "family/registry.hpp"
 #include "model/ceiling_source.hpp"
 #include "model/phase_time.hpp"
+#include "run/record_of.hpp"
 #include "sim/recorded.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/host_memory.hpp"

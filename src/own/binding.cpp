@@ -1,0 +1,380 @@
+#include "own/binding.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/names.hpp"
+#include "compile/compile_options.hpp"
+#include "own/declared_names.hpp"
+#include "own/expression_tree.hpp"
+
+namespace gpuexp::own {
+
+namespace {
+
+/// "add(const float* x, int n)".
+std::string text_of(const KernelSignature& kernel) {
+  std::vector<std::string> parameters;
+  for (const KernelParameter& parameter : kernel.parameters)
+    parameters.push_back(parameter.spelled);
+  const std::string& arguments = kernel.template_arguments;
+  return fmt::format("{}{}({})", kernel.name, arguments.empty() ? "" : "<" + arguments + ">",
+                     fmt::join(parameters, ", "));
+}
+
+/// "y[i][j]" for a buffer with two extents.
+std::string element_of(const DeclaredBuffer& buffer) {
+  std::string text = buffer.name;
+  for (std::size_t d = 0; d < buffer.extents.size(); ++d)
+    text += fmt::format("[{}]", "ijkl"[d]);
+  return text;
+}
+
+class Binder {
+ public:
+  Binder(Declaration declaration, std::vector<OwnKernel> kernels,
+         const std::vector<std::string>& in_source)
+      : declaration_(std::move(declaration)),
+        kernels_(std::move(kernels)),
+        in_source_(in_source),
+        bound_(std::make_shared<Bound>()) {}
+
+  SharedBound bound() {
+    bound_->file = declaration_.file;
+    bound_->parameters = declaration_.parameters;
+    bound_->checks = declaration_.checks;
+    bound_->requirements = declaration_.requirements;
+    bound_->tolerance = declaration_.tolerance;
+    bound_->flushes_subnormals = parsed_options(declaration_.options).fast_math;
+    if (declaration_.variants.empty())
+      fail_at({1, 1},
+              "the file declares no launch; expected a statement such as '// gpuexp: "
+              "kernel<<<ceil_div(n, 256), 256>>>'");
+    check_names(declaration_);
+    for (const DeclaredBuffer& buffer : declaration_.buffers)
+      bound_->buffers.push_back({buffer, BufferRole::input, DataType::fp32});
+    for (const DeclaredVariant& variant : declaration_.variants)
+      bound_->launches.push_back(bind(variant));
+    for (std::size_t i = 0; i < bound_->buffers.size(); ++i)
+      set_role(i);
+    for (const BoundLaunch& launch : bound_->launches)
+      check_accesses(launch);
+    for (const DeclaredCheck& check : bound_->checks)
+      check_check(check);
+    for (const BoundBuffer& buffer : bound_->buffers)
+      check_is_checked(buffer);
+    check_parameters_are_used();
+    find_fp32_parameters();
+    return bound_;
+  }
+
+ private:
+  [[noreturn]] void fail_at(const Place& place, const std::string& message) const {
+    fail(declaration_.file, place, message);
+  }
+
+  // ---- launches
+
+  const OwnKernel& kernel_named(const std::string& name, const Place& place) const {
+    std::vector<std::string> names;
+    std::vector<std::string> overloads;
+    const OwnKernel* found = nullptr;
+    for (const OwnKernel& kernel : kernels_) {
+      names.push_back(kernel.signature.name);
+      if (kernel.signature.name != name) continue;
+      found = &kernel;
+      overloads.push_back(text_of(kernel.signature));
+    }
+    if (overloads.size() > 1)
+      fail_at(place,
+              fmt::format("the file has {} kernels '{}': {}; expected one, because a launch cannot "
+                          "select an overload or template arguments yet: rename one, or move it to "
+                          "a file of its own",
+                          overloads.size(), shorten(name), fmt::join(overloads, ", ")));
+    if (found) return *found;
+    if (std::ranges::find(in_source_, name) != in_source_.end())
+      fail_at(place,
+              fmt::format("kernel '{0}' is in the source but not in the compiled code; if it is a "
+                          "template, instantiate it, as in 'template __global__ void "
+                          "{0}<64>(float*, int);'; if it is static, remove static",
+                          shorten(name)));
+    fail_at(place, fmt::format("the file has no kernel '{}'{}", shorten(name),
+                               names.empty() ? "" : allowed_names(name, names)));
+  }
+
+  BoundLaunch bind(const DeclaredVariant& variant) const {
+    const DeclaredLaunch& launch = variant.launch;
+    const OwnKernel& kernel = kernel_named(launch.kernel, launch.place);
+    const std::vector<KernelParameter>& parameters = kernel.signature.parameters;
+    if (launch.arguments && launch.arguments->size() != parameters.size())
+      fail_at(launch.place,
+              fmt::format("{} has {} parameters, but the launch has {} arguments",
+                          text_of(kernel.signature), parameters.size(), launch.arguments->size()));
+    BoundLaunch bound{variant, kernel.address, {}};
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (!launch.arguments && parameters[i].name.empty())
+        fail_at(launch.place,
+                fmt::format("parameter {} of {} has no name; write the arguments out: "
+                            "{}<<<GRID, BLOCK>>>(…)",
+                            i + 1, text_of(kernel.signature), launch.kernel));
+      const PlacedExpression argument =
+          launch.arguments
+              ? (*launch.arguments)[i]
+              : PlacedExpression{named(parameters[i].name, launch.place), launch.place};
+      bound.arguments.push_back(parameters[i].is_pointer
+                                    ? buffer_argument(launch, parameters[i], argument)
+                                    : number_argument(launch, parameters[i], argument));
+    }
+    return bound;
+  }
+
+  Expression named(const std::string& name, const Place& place) const {
+    try {
+      return Expression::parse(name);
+    } catch (const ExpressionError&) {
+      fail_at(place,
+              fmt::format("parameter '{}' has a name that a declaration cannot use; write the "
+                          "arguments out in parentheses after >>>",
+                          shorten(name)));
+    }
+  }
+
+  static std::string text_of_parameter(const KernelParameter& parameter,
+                                       const DeclaredLaunch& launch) {
+    return fmt::format("parameter '{}' of {}", parameter.spelled, launch.kernel);
+  }
+
+  BoundArgument buffer_argument(const DeclaredLaunch& launch, const KernelParameter& parameter,
+                                const PlacedExpression& argument) const {
+    const std::string& text = argument.expression.text();
+    const auto index = bound_->buffer_named(text);
+    if (!index) {
+      const bool is_name = argument.expression.root().kind == NodeKind::name;
+      std::vector<std::string> buffers;
+      for (const BoundBuffer& buffer : bound_->buffers)
+        buffers.push_back(buffer.declared.name);
+      fail_at(argument.place,
+              fmt::format("{} needs a buffer, found '{}'{}{}", text_of_parameter(parameter, launch),
+                          shorten(text),
+                          is_name ? fmt::format("; declare it, such as in {}[n]", shorten(text))
+                                  : "; expected the name of a buffer",
+                          buffers.empty() ? "" : allowed_names(text, buffers)));
+    }
+    const auto type = element_type(parameter.type);
+    if (!type)
+      fail_at(argument.place,
+              fmt::format("{}: elements of this type are not supported; expected a pointer to {}",
+                          text_of_parameter(parameter, launch), element_types_text()));
+    set_type(*index, *type, argument.place);
+    return {index, std::nullopt, parameter};
+  }
+
+  void set_type(std::size_t index, DataType type, const Place& place) const {
+    BoundBuffer& buffer = bound_->buffers[index];
+    const bool is_used = std::ranges::any_of(
+        bound_->launches, [&](const BoundLaunch& launch) { return launch.uses(index); });
+    if (is_used && buffer.type != type)
+      fail_at(place, fmt::format("{} has elements of type {} in this launch and {} in a launch "
+                                 "above; expected one type",
+                                 buffer.declared.name, name_of(type), name_of(buffer.type)));
+    buffer.type = type;
+  }
+
+  BoundArgument number_argument(const DeclaredLaunch& launch, const KernelParameter& parameter,
+                                const PlacedExpression& argument) const {
+    if (!is_number(parameter.type))
+      fail_at(argument.place,
+              fmt::format("{} has a type that is not supported; expected a pointer, an integer, "
+                          "bool, float or double",
+                          text_of_parameter(parameter, launch)));
+    if (!launch.arguments) require_parameter(launch, parameter);
+    check_names(declaration_, argument);
+    return {std::nullopt, argument, parameter};
+  }
+
+  void require_parameter(const DeclaredLaunch& launch, const KernelParameter& parameter) const {
+    const auto& parameters = declaration_.parameters;
+    if (std::ranges::find(parameters, parameter.name, &DeclaredParameter::name) != parameters.end())
+      return;
+    std::vector<std::string> known;
+    for (const DeclaredParameter& declared : parameters)
+      known.push_back(declared.name);
+    fail_at(launch.place,
+            declaration_.find_buffer(parameter.name)
+                ? fmt::format("{} needs a number, but '{}' is declared as a buffer",
+                              text_of_parameter(parameter, launch), parameter.name)
+                : fmt::format("{0} has no value; declare it, such as in {1} = 1024, or write the "
+                              "arguments out: {2}<<<GRID, BLOCK>>>(…){3}",
+                              text_of_parameter(parameter, launch), parameter.name, launch.kernel,
+                              known.empty() ? "" : allowed_names(parameter.name, known)));
+  }
+
+  // ---- buffers
+
+  void set_role(std::size_t index) const {
+    BoundBuffer& buffer = bound_->buffers[index];
+    const DeclaredBuffer& declared = buffer.declared;
+    bool is_used = false;
+    bool is_written = false;
+    for (const BoundLaunch& launch : bound_->launches) {
+      is_used = is_used || launch.uses(index);
+      is_written = is_written || launch.writes(index);
+    }
+    if (!is_used)
+      fail_at(declared.place, fmt::format("no launch uses the buffer '{}'; remove it, or pass it "
+                                          "to a kernel",
+                                          declared.name));
+    buffer.role = declared.role.value_or(is_written ? BufferRole::output : BufferRole::input);
+    if (is_output(buffer.role) && !is_written)
+      fail_at(declared.place,
+              fmt::format("no launch writes '{0}', because it is passed only to const pointers; "
+                          "declare it as 'in {0}'",
+                          declared.name));
+    if (buffer.role == BufferRole::output && declared.fill)
+      fail_at(declared.fill->place,
+              fmt::format("'{0}' is an output, so it has no contents before the launch; if the "
+                          "kernel reads them, declare it as 'in_out {0}'",
+                          declared.name));
+  }
+
+  void check_accesses(const BoundLaunch& launch) const {
+    const Place& place = launch.declared.launch.place;
+    bool has_output = false;
+    for (std::size_t i = 0; i < bound_->buffers.size(); ++i) {
+      const BoundBuffer& buffer = bound_->buffers[i];
+      has_output = has_output || (is_output(buffer.role) && launch.writes(i));
+      if (buffer.role == BufferRole::output && launch.reads(i))
+        fail_at(place,
+                fmt::format("{1} reads '{0}' through a const pointer, but '{0}' is an output "
+                            "without contents before the launch; declare it as 'in_out {0}'",
+                            buffer.declared.name, launch.declared.launch.kernel));
+    }
+    if (!has_output)
+      fail_at(place, fmt::format("{} has no output to check: it passes no 'out' or 'in_out' buffer "
+                                 "to a pointer that is not const",
+                                 launch.declared.launch.kernel));
+  }
+
+  // ---- checks
+
+  void check_check(const DeclaredCheck& declared) const {
+    const std::string& output = declared.check.output();
+    const auto index = bound_->buffer_named(output);
+    std::vector<std::string> outputs;
+    for (const BoundBuffer& buffer : bound_->buffers) {
+      if (is_output(buffer.role)) outputs.push_back(buffer.declared.name);
+    }
+    if (!index || !is_output(bound_->buffers[*index].role))
+      fail_at(declared.place,
+              fmt::format("'{}' is no output{}", shorten(output), allowed_names(output, outputs)));
+    check_reads(declared, declared.check.expression().root());
+  }
+
+  void check_reads(const DeclaredCheck& declared, const Node& node) const {
+    const auto index =
+        node.kind == NodeKind::index ? bound_->buffer_named(node.name) : std::nullopt;
+    if (index && is_output(bound_->buffers[*index].role))
+      fail_at(after(declared.place, node.column),
+              fmt::format("'{0}' is an output; a check can read inputs, and its own output before "
+                          "the launch: write the expression of {0} instead",
+                          node.name));
+    for (const NodePointer& operand : node.operands)
+      check_reads(declared, *operand);
+  }
+
+  void check_is_checked(const BoundBuffer& buffer) const {
+    const DeclaredBuffer& declared = buffer.declared;
+    const bool is_checked = std::ranges::any_of(
+        bound_->checks, [&](const DeclaredCheck& c) { return c.check.output() == declared.name; });
+    if (!is_output(buffer.role) || is_checked) return;
+    fail_at(declared.place,
+            fmt::format("output '{0}' has no check, so its values cannot be verified; add one, "
+                        "such as 'check {1} = …', or declare the buffer as 'in {0}' if no kernel "
+                        "writes it",
+                        declared.name, element_of(declared)));
+  }
+
+  void check_parameters_are_used() const {
+    std::set<std::string> used;
+    for (const PlacedExpression* expression : expressions_of(declaration_))
+      used.merge(expression->expression.names());
+    for (const BoundLaunch& launch : bound_->launches)
+      for (const BoundArgument& argument : launch.arguments)
+        if (argument.number) used.merge(argument.number->expression.names());
+    for (const DeclaredCheck& check : bound_->checks)
+      used.merge(check.check.names());
+    for (const DeclaredParameter& parameter : declaration_.parameters)
+      if (!used.contains(parameter.name))
+        fail_at(
+            parameter.place,
+            fmt::format(
+                "no launch, extent or check uses the parameter '{}'; remove it{}", parameter.name,
+                parameter.name == "tolerance" ? ", or write 'tolerance 1e-3' without =" : ""));
+  }
+
+  void find_fp32_parameters() const {
+    std::set<std::string> others;
+    for (const BoundLaunch& launch : bound_->launches) {
+      for (const BoundArgument& argument : launch.arguments) {
+        if (!argument.number) continue;
+        const Expression& number = argument.number->expression;
+        const bool is_float = number.root().kind == NodeKind::name &&
+                              argument.parameter.type.element == CElement::fp32;
+        if (is_float)
+          bound_->fp32_parameters.insert(number.text());
+        else
+          others.merge(number.names());
+      }
+    }
+    for (const std::string& other : others)
+      bound_->fp32_parameters.erase(other);
+  }
+
+  Declaration declaration_;
+  std::vector<OwnKernel> kernels_;
+  const std::vector<std::string>& in_source_;
+  std::shared_ptr<Bound> bound_;
+};
+
+bool has_pointer(const BoundLaunch& launch, std::size_t buffer, bool is_const) {
+  return std::ranges::any_of(launch.arguments, [&](const BoundArgument& argument) {
+    return argument.buffer == buffer && argument.parameter.is_const == is_const;
+  });
+}
+
+}  // namespace
+
+bool BoundLaunch::uses(std::size_t buffer) const {
+  return reads(buffer) || writes(buffer);
+}
+bool BoundLaunch::writes(std::size_t buffer) const {
+  return has_pointer(*this, buffer, false);
+}
+bool BoundLaunch::reads(std::size_t buffer) const {
+  return has_pointer(*this, buffer, true);
+}
+
+std::optional<std::size_t> Bound::buffer_named(std::string_view name) const {
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].declared.name == name) return i;
+  }
+  return std::nullopt;
+}
+
+const DeclaredCheck* Bound::check_of(std::size_t buffer) const {
+  const auto found = std::ranges::find_if(checks, [&](const DeclaredCheck& c) {
+    return c.check.output() == buffers[buffer].declared.name;
+  });
+  return found == checks.end() ? nullptr : &*found;
+}
+
+SharedBound bound_to(Declaration declaration, std::vector<OwnKernel> kernels,
+                     const std::vector<std::string>& in_source) {
+  return Binder(std::move(declaration), std::move(kernels), in_source).bound();
+}
+
+}  // namespace gpuexp::own

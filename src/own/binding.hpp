@@ -1,0 +1,73 @@
+// A declaration whose names are resolved: which argument is which buffer, and which type its
+// elements have.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/kernel_symbols.hpp"
+#include "own/declaration.hpp"
+#include "own/parameter_types.hpp"
+
+namespace gpuexp::own {
+
+/// A kernel of the file. `address` is its Shape::kernel.
+struct OwnKernel {
+  KernelSignature signature;
+  const void* address = nullptr;
+};
+
+struct BoundBuffer {
+  DeclaredBuffer declared;
+  BufferRole role = BufferRole::input;
+  DataType type = DataType::fp32;
+};
+
+/// One argument of a launch: a buffer or a number.
+struct BoundArgument {
+  std::optional<std::size_t> buffer;
+  std::optional<PlacedExpression> number;
+  KernelParameter parameter;
+};
+
+struct BoundLaunch {
+  DeclaredVariant declared;
+  const void* kernel = nullptr;
+  std::vector<BoundArgument> arguments;
+
+  bool uses(std::size_t buffer) const;
+  /// Whether the launch passes the buffer to a pointer that is not const.
+  bool writes(std::size_t buffer) const;
+  /// Whether the launch passes the buffer to a const pointer.
+  bool reads(std::size_t buffer) const;
+};
+
+/// The family's callbacks share it.
+struct Bound {
+  std::string file;
+  std::vector<DeclaredParameter> parameters;
+  std::vector<BoundBuffer> buffers;
+  std::vector<BoundLaunch> launches;
+  std::vector<DeclaredCheck> checks;
+  std::vector<PlacedExpression> requirements;
+  std::optional<double> tolerance;
+  bool flushes_subnormals = false;  ///< compiled with --use_fast_math
+  /// Parameters that launches pass only as float. Checks compute with their values in fp32.
+  std::set<std::string, std::less<>> fp32_parameters;
+
+  std::optional<std::size_t> buffer_named(std::string_view name) const;
+  /// Null if the buffer has no check.
+  const DeclaredCheck* check_of(std::size_t buffer) const;
+};
+using SharedBound = std::shared_ptr<const Bound>;
+
+/// `kernels` have machine code; `in_source` names all kernels of the file, also those without.
+/// Throws DeclarationError if the declaration does not fit the kernels.
+SharedBound bound_to(Declaration declaration, std::vector<OwnKernel> kernels,
+                     const std::vector<std::string>& in_source = {});
+
+}  // namespace gpuexp::own

@@ -1,0 +1,266 @@
+#include "own/check_expression.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/text_parts.hpp"
+#include "own/expression_tree.hpp"
+
+namespace gpuexp::own {
+
+namespace {
+
+constexpr int kMaxWholeExponent = 16;
+constexpr double kFunctionRoundings = 8;
+
+// Reads "C[i][j] =".
+class HeadReader {
+ public:
+  explicit HeadReader(std::string_view text) : text_(text) {}
+
+  std::string take_name(std::string_view what) {
+    skip_blanks();
+    const std::size_t begin = position_;
+    while (position_ < text_.size() && is_name_character(begin))
+      ++position_;
+    if (position_ == begin) fail(what);
+    return std::string(text_.substr(begin, position_ - begin));
+  }
+  bool take(char symbol) {
+    skip_blanks();
+    if (position_ >= text_.size() || text_[position_] != symbol) return false;
+    ++position_;
+    return true;
+  }
+  void require(char symbol, std::string_view what) {
+    if (!take(symbol)) fail(what);
+  }
+  [[noreturn]] void fail(std::string_view what) const {
+    const std::string_view rest = trimmed(text_.substr(position_));
+    throw ExpressionError(fmt::format("expected {} of a check such as C[i][j] = A[i][j] + 1, "
+                                      "found {}",
+                                      what, rest.empty() ? "the end" : "'" + shorten(rest) + "'"),
+                          position_);
+  }
+  std::size_t position() const { return position_; }
+
+ private:
+  bool is_name_character(std::size_t begin) const {
+    const auto c = static_cast<unsigned char>(text_[position_]);
+    return std::isalpha(c) || c == '_' || (position_ > begin && std::isdigit(c));
+  }
+  void skip_blanks() {
+    position_ = std::min(text_.find_first_not_of(" \t\r\n", position_), text_.size());
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+// Errors that do not depend on parameters and buffers.
+class CheckRules {
+ public:
+  CheckRules(const std::string& output, const std::vector<std::string>& indices)
+      : output_(output), scope_(indices) {}
+
+  void apply(const Node& node) {
+    if (node.kind == NodeKind::before && node.name != output_)
+      fail(node,
+           fmt::format("before() reads only the output '{}', found '{}'", output_, node.name));
+    if ((node.kind == NodeKind::index || node.kind == NodeKind::name) && node.name == output_)
+      fail(node, fmt::format("'{0}' is the output; before({0}[...]) is its value before the launch",
+                             output_));
+    if (node.kind == NodeKind::call) apply_to_call(node);
+    if (node.kind == NodeKind::sum) return apply_to_sum(node);
+    for (const NodePointer& operand : node.operands)
+      apply(*operand);
+  }
+
+ private:
+  [[noreturn]] static void fail(const Node& node, const std::string& message) {
+    throw ExpressionError(message, node.column);
+  }
+
+  static void apply_to_call(const Node& node) {
+    std::vector<std::string> allowed;
+    for (const FunctionRule& rule : function_rules())
+      if (rule.in_checks) allowed.emplace_back(rule.name);
+    if (std::find(allowed.begin(), allowed.end(), node.name) == allowed.end())
+      fail(node, fmt::format("a check cannot compute {}(){}", node.name,
+                             allowed_names(node.name, allowed)));
+  }
+
+  void apply_to_sum(const Node& node) {
+    apply(node.operand(0));
+    if (std::find(scope_.begin(), scope_.end(), node.name) != scope_.end())
+      fail(node,
+           fmt::format("the index '{}' of the sum is already an index; rename it", node.name));
+    if (++sums_ > kMaxSums)
+      fail(node, fmt::format("sums are nested more than {} levels deep", kMaxSums));
+    scope_.push_back(node.name);
+    apply(node.operand(1));
+    scope_.pop_back();
+    --sums_;
+  }
+
+  const std::string& output_;
+  std::vector<std::string> scope_;
+  int sums_ = 0;
+};
+
+bool reads_buffer(const Node& node) {
+  return node.kind == NodeKind::index || node.kind == NodeKind::before ||
+         std::any_of(node.operands.begin(), node.operands.end(),
+                     [](const NodePointer& operand) { return reads_buffer(*operand); });
+}
+
+bool reads_output(const Node& node) {
+  return node.kind == NodeKind::before ||
+         std::any_of(node.operands.begin(), node.operands.end(),
+                     [](const NodePointer& operand) { return reads_output(*operand); });
+}
+
+// Counts roundings by the rules that Checked::magnitude requires: the factors of a product
+// contribute the roundings of both, the terms of a sum those of the term with the most.
+class RoundingCount {
+ public:
+  RoundingCount(const Names& parameters, const std::vector<std::string>& indices,
+                const std::vector<std::int64_t>& extents)
+      : names_(parameters) {
+    for (std::size_t d = 0; d < indices.size() && d < extents.size(); ++d)
+      last_.emplace_back(indices[d], std::max<double>(0, static_cast<double>(extents[d]) - 1));
+  }
+
+  ErrorTerms count(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::integer:
+      case NodeKind::real:
+      case NodeKind::name: return {0, 1};
+      case NodeKind::sum: return sum(node);
+      case NodeKind::conditional: return larger(count(node.operand(1)), count(node.operand(2)));
+      case NodeKind::negate: return count(node.operand(0));
+      case NodeKind::add:
+      case NodeKind::subtract:
+        return rounded(larger(count(node.operand(0)), count(node.operand(1))), 1);
+      case NodeKind::multiply:
+      case NodeKind::divide:
+      case NodeKind::remainder:
+        return rounded(both(count(node.operand(0)), count(node.operand(1))), 1);
+      case NodeKind::power:
+      case NodeKind::call: return function(node);
+      default: return {};  // loads, comparisons and logical operations
+    }
+  }
+  bool depends_on_data() const { return depends_on_data_; }
+
+ private:
+  static ErrorTerms larger(const ErrorTerms& a, const ErrorTerms& b) {
+    return {std::max(a.summed, b.summed), std::max(a.operations, b.operations)};
+  }
+  static ErrorTerms both(const ErrorTerms& a, const ErrorTerms& b) {
+    return {a.summed + b.summed, a.operations + b.operations};
+  }
+  static ErrorTerms rounded(const ErrorTerms& a, double roundings) {
+    return {a.summed, a.operations + roundings};
+  }
+
+  ErrorTerms function(const Node& node) {
+    ErrorTerms terms = count(node.operand(0));
+    if (const int factors = whole_exponent(node); factors > 0)
+      return {terms.summed * factors, terms.operations * factors + factors - 1};
+    const bool is_choice = node.name == "min" || node.name == "max";
+    for (std::size_t i = 1; i < node.operands.size(); ++i) {
+      const ErrorTerms other = count(node.operand(i));
+      terms = is_choice ? larger(terms, other) : both(terms, other);
+    }
+    if (is_choice || node.name == "abs" || node.name == "floor" || node.name == "ceil")
+      return terms;
+    const bool is_basic =
+        node.name == "sqrt" || node.name == "floor_div" || node.name == "ceil_div";
+    return rounded(terms, is_basic ? 1 : kFunctionRoundings);
+  }
+
+  ErrorTerms sum(const Node& node) {
+    const double terms = max_terms(node.operand(0));
+    last_.emplace_back(node.name, std::max(0.0, terms - 1));
+    const ErrorTerms term = count(node.operand(1));
+    last_.pop_back();
+    return {terms * std::max(1.0, term.summed), term.operations};
+  }
+
+  // Evaluates the number of terms with each index at its first and at its last value.
+  double max_terms(const Node& node) {
+    if (reads_buffer(node)) {
+      depends_on_data_ = true;
+      return 1;
+    }
+    double terms = 0;
+    for (unsigned corner = 0; corner < (1u << last_.size()); ++corner) {
+      for (std::size_t i = 0; i < last_.size(); ++i)
+        names_[last_[i].first] = (corner >> i) & 1u ? last_[i].second : 0.0;
+      terms = std::max(terms, std::ceil(real_value(node, names_)));
+    }
+    for (const auto& [name, last] : last_)
+      names_.erase(name);
+    return terms;
+  }
+
+  Names names_;
+  std::vector<std::pair<std::string, double>> last_;  // value of each index
+  bool depends_on_data_ = false;
+};
+
+}  // namespace
+
+int whole_exponent(const Node& node) {
+  const bool is_power =
+      node.kind == NodeKind::power || (node.kind == NodeKind::call && node.name == "pow");
+  if (!is_power || node.operand(1).kind != NodeKind::integer) return 0;
+  const std::int64_t exponent = node.operand(1).integer;
+  return exponent >= 2 && exponent <= kMaxWholeExponent ? static_cast<int>(exponent) : 0;
+}
+
+Check Check::parse(std::string_view text) {
+  HeadReader head(text);
+  std::string output = head.take_name("the output");
+  std::vector<std::string> indices;
+  while (head.take('[')) {
+    const std::size_t column = head.position();
+    indices.push_back(head.take_name("the name of an index"));
+    if (std::count(indices.begin(), indices.end(), indices.back()) > 1)
+      throw ExpressionError(
+          fmt::format("the index '{}' appears twice; rename one of them", indices.back()), column);
+    head.require(']', "']' after the name of an index");
+  }
+  if (indices.empty()) head.fail("the indices '[i]'");
+  head.require('=', "'=' after the output");
+  Expression expression = Expression::parse(text, head.position());
+  CheckRules(output, indices).apply(expression.root());
+  return {trimmed(text), std::move(output), std::move(indices), std::move(expression)};
+}
+
+std::set<std::string> Check::names() const {
+  std::set<std::string> names = expression_.names();
+  for (const std::string& index : indices_)
+    names.erase(index);
+  return names;
+}
+
+bool Check::reads_before() const {
+  return reads_output(expression_.root());
+}
+
+ErrorTerms Check::terms(const Names& parameters,
+                        const std::vector<std::int64_t>& output_extents) const {
+  RoundingCount roundings(parameters, indices_, output_extents);
+  ErrorTerms terms = roundings.count(expression_.root());
+  terms.depends_on_data = roundings.depends_on_data();
+  return terms;
+}
+
+}  // namespace gpuexp::own

@@ -1,0 +1,89 @@
+// Checks: the expected value of each output element, as declared for a user's kernel, for example
+//   C[i][j] = alpha*sum(k < K: A[i][k]*B[k][j]) + beta*before(C[i][j])
+// All arithmetic is in fp64. `?:`, `&&` and `||` evaluate only the operands that they need, so that
+// `i > 0 ? a[i-1] : 0` reads no element out of range.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.hpp"
+#include "own/check_program.hpp"
+#include "own/expression.hpp"
+
+namespace gpuexp::own {
+
+/// A buffer in row-major order, in the memory of the processor that evaluates the check.
+struct CheckBuffer {
+  const void* data = nullptr;
+  DataType type = DataType::fp32;
+  std::vector<std::int64_t> extents;
+};
+
+/// What a check reads and writes.
+struct CheckBuffers {
+  std::map<std::string, CheckBuffer, std::less<>> inputs;
+  std::vector<std::int64_t> output_extents;
+  std::optional<CheckBuffer> before;  ///< the output before the launch; empty unless in_out
+};
+
+/// Numbers of roundings, for a tolerance of (summed + operations) × unit roundoff ×
+/// Checked::magnitude.
+struct ErrorTerms {
+  /// Maximum number of terms of a sum, with nested sums multiplied. The factors of a product add.
+  double summed = 0;
+  /// Roundings on the path with the most roundings, where each sum counts one of its terms. A
+  /// literal, parameter or index counts 1, an arithmetic operation 1, and exp, log or pow 8: the
+  /// errors of CUDA's fp32 versions are at most 4 units in the last place.
+  double operations = 0;
+  /// The number of terms of a sum depends on the contents of a buffer. `summed` counts this sum as
+  /// one term, so the tolerance must be declared.
+  bool depends_on_data = false;
+};
+
+/// An immutable check. Errors are ExpressionErrors with columns in the parsed text.
+class Check {
+ public:
+  static Check parse(std::string_view text);
+
+  const std::string& text() const { return text_; }
+  const std::string& output() const { return output_; }
+  /// One name per dimension of the output.
+  const std::vector<std::string>& indices() const { return indices_; }
+  const Expression& expression() const { return expression_; }
+  /// Parameters and buffers of the expression; the output if before() reads it.
+  std::set<std::string> names() const;
+  bool reads_before() const;
+
+  /// Compiles the check for these parameters and buffers. The program refers to the buffers' data.
+  CheckProgram program(const Names& parameters, const CheckBuffers& buffers) const;
+
+  /// The extremes of the number of terms of a sum are expected at the first and last values of the
+  /// indices that it depends on: true of i + 1, n - i and min(i, j), but not of i % 8.
+  ErrorTerms terms(const Names& parameters, const std::vector<std::int64_t>& output_extents) const;
+
+ private:
+  Check(std::string_view text, std::string output, std::vector<std::string> indices,
+        Expression expression)
+      : text_(text),
+        output_(std::move(output)),
+        indices_(std::move(indices)),
+        expression_(std::move(expression)) {}
+
+  std::string text_;
+  std::string output_;
+  std::vector<std::string> indices_;
+  Expression expression_;
+};
+
+/// The exponent of a power that is computed as a product: a literal integer from 2 to 16, as in x^2
+/// and pow(x, 2). Otherwise 0.
+int whole_exponent(const Node& node);
+
+}  // namespace gpuexp::own

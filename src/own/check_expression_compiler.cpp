@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/text.hpp"
+#include "own/check_expression.hpp"
+#include "own/check_program.hpp"
+#include "own/expression_tree.hpp"
+
+namespace gpuexp::own {
+
+namespace {
+
+CheckOp operator_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::multiply: return CheckOp::multiply;
+    case NodeKind::divide: return CheckOp::divide;
+    case NodeKind::remainder: return CheckOp::remainder;
+    case NodeKind::add: return CheckOp::add;
+    case NodeKind::subtract: return CheckOp::subtract;
+    case NodeKind::less: return CheckOp::less;
+    case NodeKind::less_equal: return CheckOp::less_equal;
+    case NodeKind::greater: return CheckOp::greater;
+    case NodeKind::greater_equal: return CheckOp::greater_equal;
+    case NodeKind::equal: return CheckOp::equal;
+    case NodeKind::not_equal: return CheckOp::not_equal;
+    default: return CheckOp::power;
+  }
+}
+
+CheckOp function_of(const std::string& name) {
+  static const std::map<std::string, CheckOp> kFunctions{
+      {"abs", CheckOp::absolute},        {"ceil", CheckOp::ceiling},
+      {"exp", CheckOp::exponential},     {"floor", CheckOp::floor},
+      {"log", CheckOp::logarithm},       {"sqrt", CheckOp::square_root},
+      {"min", CheckOp::minimum},         {"max", CheckOp::maximum},
+      {"pow", CheckOp::power},           {"floor_div", CheckOp::floor_divide},
+      {"ceil_div", CheckOp::ceil_divide}};
+  return kFunctions.at(name);
+}
+
+// An index plus a constant, or a constant.
+struct Affine {
+  std::optional<std::int32_t> index;
+  double constant = 0;
+};
+
+class CheckCompiler {
+ public:
+  CheckCompiler(const Check& check, const Names& parameters, const CheckBuffers& buffers)
+      : check_(check), parameters_(parameters), buffers_(buffers) {}
+
+  CheckProgram compile() {
+    const std::vector<std::int64_t>& extents = buffers_.output_extents;
+    require_rank(check_.output(), extents, check_.indices().size(), 0);
+    std::copy(extents.begin(), extents.end(), program_.extents);
+    program_.rank = static_cast<std::int32_t>(extents.size());
+    for (const std::string& index : check_.indices())
+      add_index(index, 0);
+    add_value(check_.expression().root());
+    return program_;
+  }
+
+ private:
+  [[noreturn]] static void fail(std::size_t column, const std::string& message) {
+    throw ExpressionError(message, column);
+  }
+
+  static void require_rank(const std::string& buffer, const std::vector<std::int64_t>& extents,
+                           std::size_t indices, std::size_t column) {
+    const std::size_t rank = extents.size();
+    if (rank > kMaxRank)
+      fail(column, fmt::format("'{}' has {} dimensions; a check supports at most {}", buffer, rank,
+                               kMaxRank));
+    if (rank != indices)
+      fail(column, fmt::format("'{}' has {}, found {}", buffer, counted(rank, "dimension"),
+                               counted(indices, "index", "indices")));
+  }
+
+  void add_index(const std::string& name, std::size_t column) {
+    const bool is_parameter = parameters_.find(name) != parameters_.end();
+    if (is_parameter || buffers_.inputs.find(name) != buffers_.inputs.end())
+      fail(column, fmt::format("the index '{}' has the name of a {}; rename the index", name,
+                               is_parameter ? "parameter" : "buffer"));
+    indices_.push_back(name);
+  }
+
+  // Appends an instruction that changes the size of the stack. Returns its position.
+  std::int32_t add(const Node& node, CheckOp op, int pushed, std::int32_t operand = 0,
+                   double number = 0) {
+    if (program_.instruction_count >= kMaxInstructions)
+      fail(node.column,
+           fmt::format("the check needs more than {} instructions; simplify it, or declare a "
+                       "reference kernel instead",
+                       kMaxInstructions));
+    stack_ += pushed;
+    if (stack_ > kMaxStack)
+      fail(node.column, fmt::format("the check needs more than {} intermediate values; write "
+                                    "a + b + c instead of a + (b + c)",
+                                    kMaxStack));
+    program_.instructions[program_.instruction_count] = {op, operand, number};
+    return program_.instruction_count++;
+  }
+  // Makes the jump continue at the next instruction.
+  void set_target(std::int32_t jump) {
+    program_.instructions[jump].operand = program_.instruction_count;
+  }
+
+  void add_value(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::integer:
+      case NodeKind::real: add(node, CheckOp::number, 1, 0, node.real); return;
+      case NodeKind::name: add_affine(node, named(node)); return;
+      case NodeKind::call: add_call(node); return;
+      case NodeKind::index:
+      case NodeKind::before: add_load(node); return;
+      case NodeKind::sum: add_sum(node); return;
+      case NodeKind::negate: add_unary(node, CheckOp::negate); return;
+      case NodeKind::logical_not: add_unary(node, CheckOp::logical_not); return;
+      case NodeKind::logical_and:
+      case NodeKind::logical_or: add_logical(node); return;
+      case NodeKind::conditional: add_conditional(node); return;
+      default: add_binary(node); return;
+    }
+  }
+
+  // A value whose magnitude is not used, so that constants can be combined.
+  void add_exact(const Node& node) {
+    if (const std::optional<Affine> value = affine(node)) return add_affine(node, *value);
+    add_value(node);
+  }
+  void add_affine(const Node& node, const Affine& value) {
+    add(node, value.index ? CheckOp::index : CheckOp::number, 1, value.index.value_or(0),
+        value.constant);
+  }
+
+  std::optional<Affine> affine(const Node& node) const {
+    if (is_constant(node)) return Affine{std::nullopt, real_value(node, parameters_)};
+    if (node.kind == NodeKind::name) return named(node);
+    if (node.kind != NodeKind::add && node.kind != NodeKind::subtract) return std::nullopt;
+    const std::optional<Affine> a = affine(node.operand(0));
+    const std::optional<Affine> b = affine(node.operand(1));
+    const bool is_sum = node.kind == NodeKind::add;
+    if (!a || !b || (b->index && (a->index || !is_sum))) return std::nullopt;
+    return Affine{a->index ? a->index : b->index,
+                  is_sum ? a->constant + b->constant : a->constant - b->constant};
+  }
+
+  // Whether the value depends only on parameters.
+  bool is_constant(const Node& node) const {
+    if (node.kind == NodeKind::index || node.kind == NodeKind::before || node.kind == NodeKind::sum)
+      return false;
+    if (node.kind == NodeKind::name) {
+      const auto found = parameters_.find(node.name);
+      return found != parameters_.end() && !std::holds_alternative<std::string>(found->second);
+    }
+    return std::all_of(node.operands.begin(), node.operands.end(),
+                       [this](const NodePointer& operand) { return is_constant(*operand); });
+  }
+
+  Affine named(const Node& node) const {
+    const auto index = std::find(indices_.begin(), indices_.end(), node.name);
+    if (index != indices_.end()) return {static_cast<std::int32_t>(index - indices_.begin()), 0};
+    const auto buffer = buffers_.inputs.find(node.name);
+    if (buffer != buffers_.inputs.end())
+      fail(node.column, fmt::format("'{}' is a buffer with {}, found no index", node.name,
+                                    counted(buffer->second.extents.size(), "dimension")));
+    if (parameters_.find(node.name) != parameters_.end())
+      return {std::nullopt, real_value(node, parameters_)};
+    std::vector<std::string> allowed = indices_;
+    for (const auto& [name, value] : parameters_)
+      allowed.push_back(name);
+    fail(node.column,
+         fmt::format("unknown name '{}'{}", shorten(node.name), allowed_names(node.name, allowed)));
+  }
+
+  void add_unary(const Node& node, CheckOp op, std::int32_t operand = 0) {
+    add_value(node.operand(0));
+    add(node, op, 0, operand);
+  }
+
+  void add_binary(const Node& node) {
+    if (const int factors = whole_exponent(node); factors > 0)
+      return add_unary(node, CheckOp::whole_power, factors);
+    for (const NodePointer& operand : node.operands)
+      is_comparison(node.kind) ? add_exact(*operand) : add_value(*operand);
+    add(node, operator_of(node.kind), -1);
+  }
+
+  void add_call(const Node& node) {
+    const CheckOp op = function_of(node.name);
+    if (node.operands.size() == 1) return add_unary(node, op);
+    if (const int factors = whole_exponent(node); factors > 0)
+      return add_unary(node, CheckOp::whole_power, factors);
+    add_value(node.operand(0));
+    for (std::size_t i = 1; i < node.operands.size(); ++i) {
+      add_value(node.operand(i));
+      add(node, op, -1);
+    }
+  }
+
+  // a && b is a ? (b is not 0) : 0, and a || b is a ? 1 : (b is not 0).
+  void add_logical(const Node& node) {
+    const bool is_and = node.kind == NodeKind::logical_and;
+    const auto add_side = [&](bool is_second) {
+      if (!is_second) return static_cast<void>(add(node, CheckOp::number, 1, 0, is_and ? 0 : 1));
+      add_value(node.operand(1));
+      add(node, CheckOp::truth, 0);
+    };
+    add_value(node.operand(0));
+    const std::int32_t if_zero = add(node, CheckOp::jump_if_zero, -1);
+    add_side(is_and);
+    const std::int32_t to_end = add(node, CheckOp::jump, -1);
+    set_target(if_zero);
+    add_side(!is_and);
+    set_target(to_end);
+  }
+
+  // After a jump to the end, the other branch starts with the stack as it was before this branch.
+  void add_conditional(const Node& node) {
+    add_value(node.operand(0));
+    const std::int32_t if_zero = add(node, CheckOp::jump_if_zero, -1);
+    add_value(node.operand(1));
+    const std::int32_t to_end = add(node, CheckOp::jump, -1);
+    set_target(if_zero);
+    add_value(node.operand(2));
+    set_target(to_end);
+  }
+
+  void add_sum(const Node& node) {
+    add_exact(node.operand(0));
+    const std::int32_t begin = add(node, CheckOp::sum_begin, 0);
+    add_index(node.name, node.column);
+    add_value(node.operand(1));
+    add(node, CheckOp::sum_next, -1, begin + 1);
+    indices_.pop_back();
+    set_target(begin);
+  }
+
+  void add_load(const Node& node) {
+    const bool is_before = node.kind == NodeKind::before;
+    if (is_before && !buffers_.before)
+      fail(node.column, fmt::format("before({0}[...]) needs the value of '{0}' before the launch; "
+                                    "declare the buffer as in_out",
+                                    node.name));
+    const auto input = buffers_.inputs.find(node.name);
+    if (!is_before && input == buffers_.inputs.end()) {
+      std::vector<std::string> allowed;
+      for (const auto& [name, buffer] : buffers_.inputs)
+        allowed.push_back(name);
+      fail(node.column, fmt::format("unknown buffer '{}'{}", shorten(node.name),
+                                    allowed_names(node.name, allowed)));
+    }
+    const CheckBuffer& buffer = is_before ? *buffers_.before : input->second;
+    require_rank(node.name, buffer.extents, node.operands.size(), node.column);
+    for (const NodePointer& index : node.operands)
+      add_exact(*index);
+    const int indices = static_cast<int>(node.operands.size());
+    add(node, CheckOp::load, 1 - indices, view_of(node, buffer));
+  }
+
+  std::int32_t view_of(const Node& node, const CheckBuffer& buffer) {
+    const auto known = views_.find(node.name);
+    if (known != views_.end()) return known->second;
+    if (program_.buffer_count >= kMaxBuffers)
+      fail(node.column, fmt::format("the check reads more than {} buffers", kMaxBuffers));
+    BufferView& view = program_.buffers[program_.buffer_count];
+    view.data = buffer.data;
+    view.type = buffer.type;
+    view.rank = static_cast<std::int32_t>(buffer.extents.size());
+    std::copy(buffer.extents.begin(), buffer.extents.end(), view.extents);
+    views_.emplace(node.name, program_.buffer_count);
+    return program_.buffer_count++;
+  }
+
+  const Check& check_;
+  const Names& parameters_;
+  const CheckBuffers& buffers_;
+  CheckProgram program_;
+  std::vector<std::string> indices_;  // of the output, then of the enclosing sums
+  std::map<std::string, std::int32_t> views_;
+  int stack_ = 0;
+};
+
+}  // namespace
+
+CheckProgram Check::program(const Names& parameters, const CheckBuffers& buffers) const {
+  return CheckCompiler(*this, parameters, buffers).compile();
+}
+
+}  // namespace gpuexp::own

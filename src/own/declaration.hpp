@@ -1,0 +1,113 @@
+// The declaration of a user's kernel file: the comment lines that begin with "// gpuexp:". They
+// name parameters, buffers, launches and checks (docs/own_kernel.md).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/input_error.hpp"
+#include "base/types.hpp"
+#include "family/family.hpp"
+#include "own/check_expression.hpp"
+#include "own/expression.hpp"
+#include "own/fill_program.hpp"
+
+namespace gpuexp::own {
+
+/// An error in a kernel file. The message starts with "FILE:LINE:COLUMN: ".
+class DeclarationError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// A position in a kernel file, from 1.
+struct Place {
+  int line = 0;
+  int column = 0;
+};
+
+/// The place `columns` bytes after `place`.
+Place after(Place place, std::size_t columns);
+
+[[noreturn]] void fail(const std::string& file, const Place& place, const std::string& message);
+
+struct PlacedExpression {
+  Expression expression;
+  Place place;  ///< of its first character
+};
+
+struct DeclaredParameter {
+  std::string name;
+  /// At least one; several are an axis. All are integers, or all are reals.
+  std::vector<Value> values;
+  Place place;
+};
+
+struct DeclaredFill {
+  FillKind kind = FillKind::uniform;
+  std::optional<PlacedExpression> low;   ///< of `integers`
+  std::optional<PlacedExpression> high;  ///< of `integers`
+  Place place;
+};
+
+struct DeclaredBuffer {
+  std::string name;
+  std::optional<BufferRole> role;  ///< empty: const pointers are inputs, others are outputs
+  std::vector<PlacedExpression> extents;
+  std::optional<DeclaredFill> fill;
+  Place place;
+};
+
+struct DeclaredLaunch {
+  std::string kernel;
+  std::vector<PlacedExpression> grid;   ///< one to three
+  std::vector<PlacedExpression> block;  ///< one to three
+  std::optional<PlacedExpression> shared_bytes;
+  /// One per parameter of the kernel; empty if arguments are found by the parameters' names.
+  std::optional<std::vector<PlacedExpression>> arguments;
+  Place place;
+};
+
+struct DeclaredVariant {
+  std::string id;
+  std::string compare_to;  ///< may be empty
+  DeclaredLaunch launch;
+  Place place;
+};
+
+struct DeclaredCheck {
+  Check check;
+  Place place;  ///< of the check's first character
+};
+
+struct Declaration {
+  std::string file;
+  std::vector<DeclaredParameter> parameters;
+  std::vector<DeclaredBuffer> buffers;
+  std::vector<DeclaredVariant> variants;
+  std::vector<DeclaredCheck> checks;
+  std::vector<PlacedExpression> requirements;
+  std::vector<std::string> options;  ///< of the compiler
+  std::optional<double> tolerance;   ///< relative; empty: derived from the check
+
+  const DeclaredBuffer* find_buffer(std::string_view name) const;
+};
+
+/// Parses the declaration in the text of the kernel file `file`. Throws DeclarationError for a
+/// statement that is not understood or given twice, and if there is no statement at all.
+Declaration read_declaration(const std::string& file, std::string_view source);
+
+/// Calls `evaluate`. An ExpressionError becomes an error in the text that begins at `place`.
+template <class Evaluate>
+auto at_place(const std::string& file, const Place& place, const Evaluate& evaluate) {
+  try {
+    return evaluate();
+  } catch (const ExpressionError& error) {
+    fail(file, after(place, error.column()), error.what());
+  }
+}
+
+}  // namespace gpuexp::own

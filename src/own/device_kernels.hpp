@@ -1,0 +1,26 @@
+// Steps that fill buffers and evaluate checks: as kernels of this program on a GPU, as host loops
+// in the simulator.
+#pragma once
+
+#include "family/family.hpp"
+#include "own/check_program.hpp"
+#include "own/fill_program.hpp"
+
+namespace gpuexp::own {
+
+/// Host stubs of the kernels, which gpu/own_kernels.cu sets. Null in a build without CUDA, where no
+/// GPU launches them.
+struct DeviceKernels {
+  const void* fill = nullptr;   ///< (void* to, std::int64_t count, FillProgram)
+  const void* check = nullptr;  ///< (double* value, double* magnitude, std::int64_t count,
+                                ///< ElementDraw, CheckProgram)
+};
+DeviceKernels& device_kernels();
+
+/// Fills `count` elements of the type at `to`.
+Steps fill_step(void* to, std::int64_t count, const FillProgram& fill);
+
+/// Computes the drawn elements of an output with `count` elements, and their magnitudes.
+Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram& program);
+
+}  // namespace gpuexp::own

@@ -1,0 +1,207 @@
+#include "own/own_family.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "device/hardware_sizes.hpp"
+#include "own/binding.hpp"
+#include "own/device_kernels.hpp"
+#include "own/own_problem.hpp"
+#include "own/parameter_values.hpp"
+
+namespace gpuexp::own {
+
+namespace {
+
+const OwnProblem& as_problem(const void* problem) {
+  return *static_cast<const OwnProblem*>(problem);
+}
+const OwnData& as_data(const void* data) {
+  return *static_cast<const OwnData*>(data);
+}
+
+std::shared_ptr<const void> checked_problem(const Bound& bound, const Values& values) {
+  auto problem = std::make_shared<OwnProblem>(problem_of(bound, values));
+  check_problem(bound, *problem);
+  return problem;
+}
+
+// ---- contents and references
+
+Steps fills(const Bound& bound, const OwnProblem& problem, const OwnData& data, std::uint64_t seed,
+            BufferRole role) {
+  Steps steps;
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (bound.buffers[i].role == role)
+      steps += fill_step(data.buffers[i], problem.count(i), fill_of(bound, i, problem, seed));
+  }
+  return steps;
+}
+
+/// The references of the requested outputs; calls `evaluate` with view, count and program.
+template <class Evaluate>
+void for_requested(const Bound& bound, const OwnProblem& problem, const OwnData& data,
+                   const std::vector<ReferenceView>& views, const Evaluate& evaluate) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (!is_output(bound.buffers[i].role)) continue;
+    const ReferenceView& view = views[next++];
+    if (view) evaluate(view, problem.count(i), program_of(bound, i, problem, data));
+  }
+}
+
+/// Each buffer that the launch uses once.
+Work work_of(const Bound& bound, const BoundLaunch& launch, const OwnProblem& problem) {
+  Work work;
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (!launch.uses(i)) continue;
+    const BoundBuffer& buffer = bound.buffers[i];
+    const auto bytes =
+        static_cast<double>(problem.count(i)) * static_cast<double>(size_of(buffer.type));
+    const double in_sectors = std::ceil(bytes / kSectorBytes) * kSectorBytes;
+    if (buffer.role != BufferRole::output) {
+      work.bytes_read += bytes;
+      work.moved_read += in_sectors;
+    }
+    if (is_output(buffer.role) && launch.writes(i)) {
+      work.bytes_written += bytes;
+      work.moved_written += in_sectors;
+    }
+  }
+  return work;
+}
+
+// ---- the family
+
+Parameter parameter_of(const std::string& file, const DeclaredParameter& declared) {
+  const bool is_real = std::holds_alternative<double>(declared.values.front());
+  const double largest = is_real ? kMaxReal : kMaxInteger;
+  Parameter parameter;
+  parameter.name = declared.name;
+  parameter.default_value = declared.values.front();
+  parameter.doc = fmt::format("declared in {}:{}", file, declared.place.line);
+  parameter.min = -largest;
+  parameter.max = largest;
+  return parameter;
+}
+
+Buffer buffer_of(const SharedBound& bound, std::size_t i) {
+  Buffer buffer;
+  buffer.name = bound->buffers[i].declared.name;
+  buffer.role = bound->buffers[i].role;
+  buffer.type = [type = bound->buffers[i].type](const void*) { return type; };
+  buffer.count = [i](const void* problem) { return as_problem(problem).count(i); };
+  if (is_output(buffer.role)) {
+    buffer.tolerance = [bound, i](const void* problem) {
+      return tolerance_of(*bound, i, as_problem(problem));
+    };
+  }
+  return buffer;
+}
+
+Variant variant_of(const SharedBound& bound, std::size_t index) {
+  const BoundLaunch& launch = bound->launches[index];
+  Variant variant;
+  variant.id = launch.declared.id;
+  variant.compare_to = launch.declared.compare_to;
+  variant.why = fmt::format("Launches {} as declared in {}:{}.", launch.declared.launch.kernel,
+                            bound->file, launch.declared.place.line);
+  for (std::size_t i = 0; i < bound->buffers.size(); ++i) {
+    if (is_output(bound->buffers[i].role) && launch.writes(i))
+      variant.writes.push_back(bound->buffers[i].declared.name);
+  }
+  variant.unsupported = [bound, index](const void* problem,
+                                       const DeviceSpec& device) -> std::optional<std::string> {
+    const Shape shape = shape_of(*bound, bound->launches[index], as_problem(problem).names);
+    if (shape.dynamic_shared_bytes <= device.sm.shared_bytes_per_block) return std::nullopt;
+    return fmt::format("needs {} bytes of shared memory per block; {} has {}",
+                       shape.dynamic_shared_bytes, device.name, device.sm.shared_bytes_per_block);
+  };
+  variant.work = [bound, index](const void* problem) {
+    return work_of(*bound, bound->launches[index], as_problem(problem));
+  };
+  variant.launch = [bound, index](const void* problem, const void* data, const LaunchContext&) {
+    return launch_of(*bound, bound->launches[index], as_problem(problem), as_data(data));
+  };
+  variant.unbound_data =
+      std::make_shared<OwnData>(OwnData{std::vector<void*>(bound->buffers.size(), nullptr)});
+  return variant;
+}
+
+void set_contents(Family& family, const SharedBound& bound) {
+  family.inputs = [bound](const void* problem, const void* data, std::uint64_t seed) {
+    return fills(*bound, as_problem(problem), as_data(data), seed, BufferRole::input);
+  };
+  const bool has_in_out = std::ranges::any_of(
+      bound->buffers, [](const BoundBuffer& b) { return b.role == BufferRole::in_out; });
+  // The seed of these contents is fixed, because `reset` gets none.
+  constexpr std::uint64_t kSeed = 1;
+  if (has_in_out) {
+    family.reset = [bound](const void* problem, const void* data) {
+      return fills(*bound, as_problem(problem), as_data(data), kSeed, BufferRole::in_out);
+    };
+  }
+  family.reference = [bound](const void* problem, const void* data,
+                             const std::vector<ReferenceView>& views) {
+    Steps steps;
+    for_requested(*bound, as_problem(problem), as_data(data), views,
+                  [&](const ReferenceView& view, std::int64_t count, const CheckProgram& program) {
+                    steps += check_step(view, count, program);
+                  });
+    return steps;
+  };
+  family.reference_operations = [bound](const void* problem) {
+    return reference_operations(*bound, as_problem(problem));
+  };
+  family.host_reference = [bound](const void* problem, const void* data,
+                                  const std::vector<ReferenceView>& views) {
+    for_requested(*bound, as_problem(problem), as_data(data), views,
+                  [](const ReferenceView& view, std::int64_t count, const CheckProgram& program) {
+                    for (std::int64_t i = 0; i < count; ++i) {
+                      const Checked checked = evaluate(program, i);
+                      view.value[i] = checked.value;
+                      view.magnitude[i] = checked.magnitude;
+                    }
+                  });
+  };
+}
+
+}  // namespace
+
+Family family_of(std::string id, Declaration declaration, std::vector<OwnKernel> kernels,
+                 const std::vector<std::string>& in_source) {
+  const SharedBound bound = bound_to(std::move(declaration), std::move(kernels), in_source);
+  Family family;
+  family.id = std::move(id);
+  family.question = fmt::format("kernels of {}", bound->file);
+  family.physics =
+      fmt::format("{} declares {}, {} and {}.", bound->file,
+                  counted(bound->launches.size(), "launch", "launches"),
+                  counted(bound->buffers.size(), "buffer"), counted(bound->checks.size(), "check"));
+  family.tolerance_derivation = tolerance_derivation(*bound);
+  for (const DeclaredParameter& parameter : bound->parameters)
+    family.parameters.push_back(parameter_of(bound->file, parameter));
+  for (std::size_t i = 0; i < bound->buffers.size(); ++i)
+    family.buffers.push_back(buffer_of(bound, i));
+  for (std::size_t i = 0; i < bound->launches.size(); ++i)
+    family.variants.push_back(variant_of(bound, i));
+  family.make_problem = [bound](const Values& values) { return checked_problem(*bound, values); };
+  family.make_data = [](const RankBuffers& buffers) -> std::shared_ptr<const void> {
+    return std::make_shared<OwnData>(OwnData{buffers.of_ranks.front()});
+  };
+  family.outputs = [](const void*) { return Extent{}; };
+  family.unsupported = [](const void* problem, const DeviceSpec&) -> std::optional<std::string> {
+    const std::string& unmet = as_problem(problem).unmet;
+    if (unmet.empty()) return std::nullopt;
+    return fmt::format("requires {}", unmet);
+  };
+  set_contents(family, bound);
+  return family;
+}
+
+}  // namespace gpuexp::own

@@ -1,0 +1,165 @@
+#include "own/own_files.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/config_error.hpp"
+#include "base/json.hpp"
+#include "base/utf8.hpp"
+#include "compile/nvcc_text.hpp"
+#include "own/own_family.hpp"
+#include "sass/loaded_kernels.hpp"
+
+namespace gpuexp::own {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The first compilation finds the kernels and their parameters; these do not depend on the GPU.
+constexpr int kFirstComputeCapability = 90;
+
+/// Modules of one file, compiled once for each compute capability.
+class Modules {
+ public:
+  Modules(std::shared_ptr<const SourceCompiler> compiler, fs::path source, CompileOptions options)
+      : compiler_(std::move(compiler)), source_(std::move(source)), options_(std::move(options)) {}
+
+  const CompiledModule& module(int compute_capability) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const CompiledModule>& module = modules_[compute_capability];
+    if (!module) module = compiler_->compile(source_, options_, compute_capability);
+    return *module;
+  }
+
+  LoadedCode code(const std::string& lowered_name, int compute_capability) {
+    const CompiledModule& of_gpu = module(compute_capability);
+    const KernelResource* const found = of_gpu.kernels().find(lowered_name);
+    if (!found)
+      throw std::runtime_error(fmt::format("{} has no kernel {} for compute capability {}.{}",
+                                           source_.string(), kernel_name(lowered_name),
+                                           compute_capability / 10, compute_capability % 10));
+    return {found, of_gpu.cubin().string(), of_gpu.hash()};
+  }
+
+ private:
+  std::shared_ptr<const SourceCompiler> compiler_;
+  fs::path source_;
+  CompileOptions options_;
+  std::mutex mutex_;
+  std::map<int, std::shared_ptr<const CompiledModule>> modules_;
+};
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint point = decode_utf8(text);
+    if (!point.value) return false;
+    text.remove_prefix(point.bytes);
+  }
+  return true;
+}
+
+/// The text with only characters that a config's name, which becomes the name of a file, can have.
+std::string config_name(std::string_view text) {
+  constexpr std::size_t kMaxName = 128;
+  std::string name(text.substr(0, kMaxName));
+  for (char& c : name) {
+    const bool is_allowed =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+    if (!is_allowed) c = '_';
+  }
+  if (name.empty() || name.front() == '.') name.insert(0, "_");
+  name.resize(std::min(name.size(), kMaxName));
+  return name;
+}
+
+std::vector<OwnKernel> loaded_kernels(const std::shared_ptr<Modules>& modules) {
+  const CompiledModule& module = modules->module(kFirstComputeCapability);
+  std::vector<OwnKernel> kernels;
+  for (KernelSignature& signature : signatures(module.kernels(), module.source_text())) {
+    const std::string name = signature.lowered_name;
+    const void* const address = LoadedKernels::global().add(
+        {name, [modules, name](int capability) { return modules->code(name, capability); }});
+    kernels.push_back({std::move(signature), address});
+  }
+  return kernels;
+}
+
+}  // namespace
+
+struct OwnFiles::File {
+  fs::path path;
+  std::vector<DeclaredParameter> parameters;
+  const Family* family = nullptr;
+};
+
+OwnFiles::OwnFiles(Registry& registry, SourceCompiler compiler)
+    : registry_(registry), compiler_(std::make_shared<const SourceCompiler>(std::move(compiler))) {}
+
+OwnFiles::~OwnFiles() = default;
+
+OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
+  const fs::path path = fs::absolute(file).lexically_normal();
+  const auto known = std::ranges::find(files_, path, &File::path);
+  if (known != files_.end()) return *known;
+  const std::string id = path.filename().string();
+  if (registry_.find(id))
+    throw ConfigError(fmt::format("{}: another kernel file is called {}, too; rename one of them",
+                                  file.string(), id));
+  Declaration declaration = read_declaration(file.string(), read_source(file));
+  const CompileOptions options = parsed_options(declaration.options);
+  const auto modules = std::make_shared<Modules>(compiler_, path, options);
+  File loaded{path, declaration.parameters, nullptr};
+  std::vector<OwnKernel> kernels = loaded_kernels(modules);
+  const CompiledModule& module = modules->module(kFirstComputeCapability);
+  registry_.add(
+      family_of(id, std::move(declaration), std::move(kernels), kernels_in(module.source_text())));
+  loaded.family = registry_.find(id);
+  if (!loaded.family)
+    throw std::runtime_error(fmt::format("{}: {}", file.string(), registry_.errors().back()));
+  files_.push_back(std::move(loaded));
+  return files_.back();
+}
+
+const Family& OwnFiles::load(const fs::path& file) {
+  return *loaded(file).family;
+}
+
+std::string OwnFiles::config_text(const fs::path& file) {
+  const File& of = loaded(file);
+  // JSON would replace other bytes.
+  if (!is_utf8(of.path.string()))
+    throw ConfigError(fmt::format("{}: the path is not UTF-8; rename the file", of.path.string()));
+  Json axes = Json::object();
+  for (const DeclaredParameter& parameter : of.parameters) {
+    Json values = Json::array();
+    for (const Value& value : parameter.values)
+      std::visit([&](const auto& v) { values.push_back(v); }, value);
+    axes[parameter.name] = std::move(values);
+  }
+  Json experiment = Json::object();
+  const std::string name = config_name(of.path.stem().string());
+  experiment["name"] = name;
+  experiment["family"] = of.path.string();
+  experiment["axes"] = std::move(axes);
+  Json config = Json::object();
+  config["name"] = name;
+  config["description"] = fmt::format("Kernels of {}", of.path.filename().string());
+  config["experiments"] = Json::array();
+  config["experiments"].push_back(std::move(experiment));
+  return config.dump(2) + "\n";
+}
+
+std::vector<std::string> OwnFiles::paths() const {
+  std::vector<std::string> paths;
+  for (const File& file : files_)
+    paths.push_back(file.path.string());
+  return paths;
+}
+
+}  // namespace gpuexp::own

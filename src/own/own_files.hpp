@@ -1,0 +1,42 @@
+// Users' kernel files that this process has loaded.
+#pragma once
+
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/source_compiler.hpp"
+#include "family/registry.hpp"
+
+namespace gpuexp::own {
+
+class OwnFiles {
+ public:
+  /// Adds families to the registry, which must outlive this object.
+  OwnFiles(Registry& registry, SourceCompiler compiler);
+  ~OwnFiles();
+
+  /// Compiles the file and adds its family, once. The family's id is the file's name. Throws
+  /// InputError or CompileError if the file cannot be used, DeclarationError for its declaration,
+  /// ToolError without a compiler, and ConfigError if another file has the same name.
+  const Family& load(const std::filesystem::path& file);
+
+  /// Loads the file and returns a config with one experiment: all variants with the axes that the
+  /// file declares. Throws like load().
+  std::string config_text(const std::filesystem::path& file);
+
+  /// Absolute paths, in the order of loading.
+  std::vector<std::string> paths() const;
+
+ private:
+  struct File;
+  File& loaded(const std::filesystem::path& file);
+
+  Registry& registry_;
+  std::shared_ptr<const SourceCompiler> compiler_;
+  std::list<File> files_;
+};
+
+}  // namespace gpuexp::own

@@ -1,0 +1,308 @@
+#include "own/own_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace gpuexp::own {
+
+namespace {
+
+std::int64_t integer(const Bound& bound, const PlacedExpression& number, const Names& names) {
+  return at_place(bound.file, number.place, [&] { return number.expression.integer(names); });
+}
+
+std::int64_t positive(const Bound& bound, const PlacedExpression& number, const Names& names,
+                      std::string_view what) {
+  const std::int64_t value = integer(bound, number, names);
+  if (value > 0) return value;
+  fail(bound.file, number.place,
+       fmt::format("{} '{}' is {}; expected at least 1", what, number.expression.text(), value));
+}
+
+/// The first requirement that does not hold; null if all hold.
+const PlacedExpression* unmet_requirement(const Bound& bound, const Names& names) {
+  for (const PlacedExpression& requirement : bound.requirements) {
+    const bool holds = at_place(bound.file, requirement.place,
+                                [&] { return requirement.expression.holds(names); });
+    if (!holds) return &requirement;
+  }
+  return nullptr;
+}
+
+std::vector<std::int64_t> extents_of(const Bound& bound, const BoundBuffer& buffer,
+                                     const Names& names) {
+  // The reference of an output needs 16 bytes per element. The sum over all buffers must not
+  // overflow.
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
+  std::vector<std::int64_t> extents;
+  std::int64_t count = 1;
+  for (const PlacedExpression& extent : buffer.declared.extents) {
+    const std::int64_t size =
+        positive(bound, extent, names, "the extent of " + buffer.declared.name);
+    extents.push_back(size);
+    if (__builtin_mul_overflow(count, size, &count) || count > kMaxElements)
+      fail(bound.file, buffer.declared.place,
+           fmt::format("{} has more than 2^48 elements; expected fewer", buffer.declared.name));
+  }
+  return extents;
+}
+
+Extent dimensions(const Bound& bound, const std::vector<PlacedExpression>& given,
+                  const Names& names, std::string_view what, const Extent& allowed) {
+  constexpr const char* kNames[] = {"x", "y", "z"};
+  const std::int64_t limits[] = {allowed.x, allowed.y, allowed.z};
+  Extent extent{1, 1, 1};
+  std::int64_t* const sides[] = {&extent.x, &extent.y, &extent.z};
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    *sides[i] = positive(bound, given[i], names, what);
+    if (*sides[i] > limits[i])
+      fail(bound.file, given[i].place,
+           fmt::format("{} has {} along {}; expected at most {}", what, *sides[i], kNames[i],
+                       limits[i]));
+  }
+  return extent;
+}
+
+void add_argument(const Bound& bound, const BoundLaunch& launch, const BoundArgument& argument,
+                  const Names& names, const OwnData& data, PackedArguments& packed) {
+  if (argument.buffer) return packed.add(data.buffers[*argument.buffer]);
+  const PlacedExpression& number = *argument.number;
+  const std::string error = at_place(bound.file, number.place, [&] {
+    return add_number(number.expression, argument.parameter.type, names, packed);
+  });
+  if (!error.empty())
+    fail(bound.file, number.place,
+         fmt::format("'{}', for the parameter {} of {} of type {}, {}", number.expression.text(),
+                     argument.parameter.name, launch.declared.launch.kernel,
+                     argument.parameter.type.text, error));
+}
+
+/// Values of the parameters as the kernels get them.
+Names names_of_checks(const Bound& bound, const Names& names) {
+  Names rounded = names;
+  for (const std::string& name : bound.fp32_parameters) {
+    auto* const real = std::get_if<double>(&rounded.find(name)->second);
+    if (real) *real = static_cast<float>(*real);
+  }
+  return rounded;
+}
+
+// ---- contents
+
+void check_fill(const Bound& bound, const BoundBuffer& buffer, const FillProgram& program,
+                std::int64_t count) {
+  const WholeNumbers range = whole_numbers(buffer.type);
+  const auto fail_at_fill = [&](const std::string& what) {
+    fail(bound.file, buffer.declared.fill->place,
+         fmt::format("{}, but elements of type {} represent the whole numbers from {} to {}", what,
+                     name_of(buffer.type), range.low, range.high));
+  };
+  if (program.kind == FillKind::iota && count - 1 > range.high)
+    fail_at_fill(fmt::format("iota stores 0 to {} in {}", count - 1, buffer.declared.name));
+  if (program.kind == FillKind::integers &&
+      (program.low < range.low || program.high - 1 > range.high))
+    fail_at_fill(fmt::format("integers({}, {}) has numbers from {} to {}", program.low,
+                             program.high, program.low, program.high - 1));
+}
+
+void set_integers(const Bound& bound, const DeclaredFill& fill, const Names& names,
+                  FillProgram& program) {
+  program.low = integer(bound, *fill.low, names);
+  program.high = integer(bound, *fill.high, names);
+  if (program.high <= program.low)
+    fail(bound.file, fill.place,
+         fmt::format("integers({}, {}) has no numbers; expected a second value above the first",
+                     program.low, program.high));
+  std::int64_t range = 0;
+  if (__builtin_sub_overflow(program.high, program.low, &range))
+    fail(bound.file, fill.place,
+         fmt::format("integers({}, {}) has too many numbers; expected fewer than 2^63", program.low,
+                     program.high));
+}
+
+}  // namespace
+
+std::int64_t OwnProblem::count(std::size_t buffer) const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents[buffer])
+    count *= extent;
+  return count;
+}
+
+OwnProblem problem_of(const Bound& bound, const Values& values) {
+  OwnProblem problem;
+  for (std::size_t i = 0; i < bound.parameters.size(); ++i)
+    problem.names[bound.parameters[i].name] = values[i];
+  const PlacedExpression* const unmet = unmet_requirement(bound, problem.names);
+  if (unmet) problem.unmet = unmet->expression.text();
+  for (const BoundBuffer& buffer : bound.buffers)
+    problem.extents.push_back(unmet ? std::vector<std::int64_t>(buffer.declared.extents.size(), 1)
+                                    : extents_of(bound, buffer, problem.names));
+  return problem;
+}
+
+void check_problem(const Bound& bound, const OwnProblem& problem) {
+  if (!problem.unmet.empty()) return;
+  const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
+  for (const BoundLaunch& launch : bound.launches)
+    launch_of(bound, launch, problem, no_data);
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (bound.buffers[i].role != BufferRole::output) fill_of(bound, i, problem, 0);
+    if (!is_output(bound.buffers[i].role)) continue;
+    program_of(bound, i, problem, no_data);
+    tolerance_of(bound, i, problem);
+  }
+}
+
+// ---- launches
+
+Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names) {
+  constexpr std::int64_t kMaxThreads = 1024;
+  constexpr Extent kMaxGrid{(std::int64_t{1} << 31) - 1, 65535, 65535};
+  constexpr Extent kMaxBlock{kMaxThreads, kMaxThreads, 64};
+  const DeclaredLaunch& declared = launch.declared.launch;
+  Shape shape;
+  shape.kernel = launch.kernel;
+  shape.grid = dimensions(bound, declared.grid, names, "the grid", kMaxGrid);
+  shape.block = dimensions(bound, declared.block, names, "the block", kMaxBlock);
+  if (shape.block.count() > kMaxThreads)
+    fail(bound.file, declared.block.front().place,
+         fmt::format("the block has {} x {} x {} = {} threads; expected at most {}", shape.block.x,
+                     shape.block.y, shape.block.z, shape.block.count(), kMaxThreads));
+  if (!declared.shared_bytes) return shape;
+  shape.dynamic_shared_bytes = integer(bound, *declared.shared_bytes, names);
+  if (shape.dynamic_shared_bytes < 0)
+    fail(bound.file, declared.shared_bytes->place,
+         fmt::format("the bytes of shared memory '{}' are {}; expected at least 0",
+                     declared.shared_bytes->expression.text(), shape.dynamic_shared_bytes));
+  return shape;
+}
+
+Steps launch_of(const Bound& bound, const BoundLaunch& launch, const OwnProblem& problem,
+                const OwnData& data) {
+  KernelStep step;
+  step.shape = shape_of(bound, launch, problem.names);
+  for (const BoundArgument& argument : launch.arguments)
+    add_argument(bound, launch, argument, problem.names, data, step.arguments);
+  return Steps(std::move(step));
+}
+
+// ---- contents and checks
+
+FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& problem,
+                    std::uint64_t seed) {
+  constexpr std::int64_t kDefaultIntegers = 100;
+  const BoundBuffer& buffer = bound.buffers[index];
+  FillProgram program;
+  program.type = buffer.type;
+  program.seed = random_bits(seed, index);
+  program.high = kDefaultIntegers;
+  if (!buffer.declared.fill) {
+    program.kind = is_integer(buffer.type) ? FillKind::integers : FillKind::uniform;
+    return program;
+  }
+  const DeclaredFill& fill = *buffer.declared.fill;
+  program.kind = fill.kind;
+  const bool is_fraction = fill.kind == FillKind::uniform || fill.kind == FillKind::normal;
+  if (is_fraction && is_integer(buffer.type))
+    fail(bound.file, fill.place,
+         fmt::format("{} has elements of type {}; expected integers(low, high), iota or zeros",
+                     buffer.declared.name, name_of(buffer.type)));
+  if (fill.low) set_integers(bound, fill, problem.names, program);
+  check_fill(bound, buffer, program, problem.count(index));
+  return program;
+}
+
+CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
+                        const OwnData& data) {
+  CheckBuffers buffers;
+  const auto view = [&](std::size_t i) {
+    return CheckBuffer{data.buffers[i], bound.buffers[i].type, problem.extents[i]};
+  };
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (bound.buffers[i].role == BufferRole::input)
+      buffers.inputs[bound.buffers[i].declared.name] = view(i);
+  }
+  buffers.output_extents = problem.extents[output];
+  if (bound.buffers[output].role == BufferRole::in_out) buffers.before = view(output);
+  const DeclaredCheck& check = *bound.check_of(output);
+  return at_place(bound.file, check.place, [&] {
+    return check.check.program(names_of_checks(bound, problem.names), buffers);
+  });
+}
+
+double reference_operations(const Bound& bound, const OwnProblem& problem) {
+  if (!problem.unmet.empty()) return 0;
+  // Operations of compiled code in the time of one interpreted instruction: an estimate.
+  constexpr double kPerInstruction = 20;
+  const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
+  double operations = 0;
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (!is_output(bound.buffers[i].role)) continue;
+    const ErrorTerms terms = bound.check_of(i)->check.terms(problem.names, problem.extents[i]);
+    operations += static_cast<double>(problem.count(i)) * std::max(1.0, terms.summed) *
+                  kPerInstruction * program_of(bound, i, problem, no_data).instruction_count;
+  }
+  return operations;
+}
+
+// See tolerance_derivation().
+Tolerance tolerance_of(const Bound& bound, std::size_t output, const OwnProblem& problem) {
+  constexpr double kLambda = 9.9;
+  constexpr double kHigherOrders = 1.01;
+  constexpr double kSmallestNormal = 0x1p-126;
+  const DataType type = bound.buffers[output].type;
+  Tolerance tolerance;
+  // An output passes if all its elements do: no model of the mean rounding error is known.
+  tolerance.rms_absolute = std::numeric_limits<double>::infinity();
+  tolerance.absolute = half_smallest(type);
+  if (bound.tolerance) {
+    tolerance.relative = *bound.tolerance;
+    return tolerance;
+  }
+  if (is_integer(type)) return tolerance;
+  const DeclaredCheck& check = *bound.check_of(output);
+  const ErrorTerms terms = at_place(bound.file, check.place, [&] {
+    return check.check.terms(problem.names, problem.extents[output]);
+  });
+  if (terms.depends_on_data)
+    fail(
+        bound.file, check.place,
+        "the number of terms of a sum depends on a buffer, so no tolerance can be derived; declare "
+        "one, such as 'tolerance 1e-5'");
+  // 16-bit kernels usually compute in fp32.
+  const DataType computing = type == DataType::fp64 ? DataType::fp64 : DataType::fp32;
+  const double lost = bound.flushes_subnormals && computing == DataType::fp32
+                          ? kSmallestNormal
+                          : half_smallest(computing);
+  tolerance.absolute += (terms.summed + terms.operations) * lost;
+  const double summed = std::min(terms.summed, kLambda * std::sqrt(terms.summed));
+  tolerance.relative =
+      (summed + terms.operations) * kHigherOrders * unit_roundoff(computing) + unit_roundoff(type);
+  return tolerance;
+}
+
+std::string tolerance_derivation(const Bound& bound) {
+  if (bound.tolerance)
+    return fmt::format(
+        "The file declares a tolerance of {}, relative to the magnitude of the "
+        "expected value. Half the smallest number of the output's type is added.",
+        *bound.tolerance);
+  return "The kernel computes in fp64 if the output is fp64, otherwise in fp32, with the unit "
+         "roundoff u. A check with sums of n terms and k other operations changes by at most "
+         "(n + k)·u·magnitude, to first order, if each operation is rounded (Higham, Accuracy and "
+         "Stability of Numerical Algorithms, 2nd ed., section 3.1). For long sums, n is replaced "
+         "by "
+         "9.9·√n, which independent roundings with mean zero exceed with a probability below e^-32 "
+         "(Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). 1 % more covers higher "
+         "orders. Rounding the output adds the unit roundoff of its type. Each rounding to a "
+         "subnormal number adds at most half the smallest number of its type; with "
+         "--use_fast_math, which flushes subnormal numbers to zero, 2^-126. Integer outputs must "
+         "be exact.";
+}
+
+}  // namespace gpuexp::own

@@ -1,0 +1,137 @@
+#include "own/statement.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/names.hpp"
+#include "base/text_parts.hpp"
+
+namespace gpuexp::own {
+
+namespace {
+
+bool begins_word(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+bool continues_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+std::size_t word_size(std::string_view text) {
+  if (text.empty() || !begins_word(text.front())) return 0;
+  std::size_t size = 1;
+  while (size < text.size() && continues_word(text[size]))
+    ++size;
+  return size;
+}
+
+}  // namespace
+
+std::string_view Statement::from_next() const {
+  return rest_.substr(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
+}
+
+int Statement::column_of(std::string_view part) const {
+  return static_cast<int>(part.data() - whole_.data()) + 1;
+}
+
+Place Statement::place() const {
+  return {line_, column_of(from_next())};
+}
+
+std::string_view Statement::rest() const {
+  return trimmed(rest_);
+}
+
+std::string Statement::found() const {
+  return is_empty() ? "the end of the line" : "'" + shorten(rest()) + "'";
+}
+
+void Statement::expect_end() const {
+  if (!is_empty()) fail(fmt::format("expected the end of the statement, found {}", found()));
+}
+
+bool Statement::takes(std::string_view mark) {
+  skip_blanks();
+  if (!rest_.starts_with(mark)) return false;
+  rest_.remove_prefix(mark.size());
+  return true;
+}
+
+void Statement::expect(std::string_view mark, std::string_view after) {
+  if (!takes(mark)) fail(fmt::format("expected '{}' after {}, found {}", mark, after, found()));
+}
+
+bool Statement::takes_word(std::string_view word) {
+  skip_blanks();
+  if (rest_.substr(0, word_size(rest_)) != word) return false;
+  rest_.remove_prefix(word.size());
+  return true;
+}
+
+bool Statement::takes_keyword(std::string_view word) {
+  Statement after = *this;
+  if (!after.takes_word(word)) return false;
+  const std::string_view next = after.rest();
+  const bool is_defined = next.starts_with('=') && !next.starts_with("==");
+  if (is_defined || next.starts_with('[') || next.starts_with('<')) return false;
+  *this = after;
+  return true;
+}
+
+std::string Statement::name(std::string_view what) {
+  skip_blanks();
+  const std::size_t size = word_size(rest_);
+  if (size == 0) fail(fmt::format("expected {}, found {}", what, found()));
+  constexpr std::size_t kMaxName = 128;
+  if (size > kMaxName)
+    fail(
+        fmt::format("the name {} has {} characters; expected at most {}", found(), size, kMaxName));
+  const std::string taken(rest_.substr(0, size));
+  rest_.remove_prefix(size);
+  return taken;
+}
+
+std::string_view Statement::take_rest() {
+  const std::string_view taken = rest();
+  rest_.remove_prefix(rest_.size());
+  return taken;
+}
+
+PlacedExpression Statement::expression() {
+  skip_blanks();
+  const Place at = place();
+  const std::string_view before = rest_;
+  try {
+    Expression expression = Expression::parse_prefix(rest_);
+    return {std::move(expression), at};
+  } catch (const ExpressionError& error) {
+    rest_ = before;
+    fail_at(after(at, error.column()), error.what());
+  }
+}
+
+PlacedExpression Statement::last_expression() {
+  skip_blanks();
+  const Place at = place();
+  try {
+    return {Expression::parse(take_rest()), at};
+  } catch (const ExpressionError& error) {
+    fail_at(after(at, error.column()), error.what());
+  }
+}
+
+DeclaredCheck Statement::check() {
+  skip_blanks();
+  const Place at = place();
+  try {
+    return {Check::parse(take_rest()), at};
+  } catch (const ExpressionError& error) {
+    fail_at(after(at, error.column()), error.what());
+  }
+}
+
+}  // namespace gpuexp::own

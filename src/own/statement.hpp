@@ -1,0 +1,61 @@
+// One statement of a declaration, consumed from its front.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "own/declaration.hpp"
+
+namespace gpuexp::own {
+
+class Statement {
+ public:
+  /// `text` is a part of `whole`, the file's line with this number. Both, and the name of the file,
+  /// must outlive the statement.
+  Statement(const std::string& file, int line, std::string_view whole, std::string_view text)
+      : file_(&file), line_(line), whole_(whole), rest_(text) {}
+
+  /// Place of the next character that is not blank.
+  Place place() const;
+  /// The text that is left, without blanks around it.
+  std::string_view rest() const;
+  bool is_empty() const { return rest().empty(); }
+  /// The next words for a message: "'x[n]'", or "the end of the line".
+  std::string found() const;
+
+  [[noreturn]] void fail(const std::string& message) const { own::fail(*file_, place(), message); }
+  [[noreturn]] void fail_at(const Place& place, const std::string& message) const {
+    own::fail(*file_, place, message);
+  }
+  void expect_end() const;
+
+  bool takes(std::string_view mark);
+  void expect(std::string_view mark, std::string_view after);
+  /// Takes the word, unless it is the beginning of a longer name.
+  bool takes_word(std::string_view word);
+  /// Takes a word that begins a statement, unless it is a name that the statement declares or
+  /// launches: in "in[n]", "in = 4" and "in<<<1, 32>>>", `in` is a name.
+  bool takes_keyword(std::string_view word);
+  std::string name(std::string_view what);
+  /// Takes the rest.
+  std::string_view take_rest();
+
+  PlacedExpression expression();
+  /// The expression that extends to the end of the statement. Only this one may contain '>' outside
+  /// parentheses.
+  PlacedExpression last_expression();
+  DeclaredCheck check();
+
+ private:
+  void skip_blanks() { rest_.remove_prefix(rest_.size() - from_next().size()); }
+  std::string_view from_next() const;
+  int column_of(std::string_view part) const;
+
+  const std::string* file_;
+  int line_;
+  std::string_view whole_;
+  std::string_view rest_;
+};
+
+}  // namespace gpuexp::own

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "compile/kernel_symbols.hpp"
+#include "fuzz/promises.hpp"
+#include "own/declaration.hpp"
+#include "own/own_family.hpp"
+#include "own/own_problem.hpp"
+
+namespace gpuexp::fuzz {
+
+namespace {
+
+constexpr const char* kFile = "fuzz.cu";
+
+/// Follows every input, so that its launches have kernels.
+constexpr const char* kKernels = R"(
+extern "C" __global__ void add(const float* x, const float* y, float* z, int n);
+extern "C" __global__ void scale(float* z, const float* x, float a, double b, unsigned char c);
+extern "C" __global__ void half(const __half* h, __nv_bfloat16* b, unsigned long long* u, bool on);
+extern "C" __global__ void nameless(int*, int);
+extern "C" __global__ void strange(float** p, float4 v);
+)";
+
+std::vector<own::OwnKernel> kernels_of(const std::string& source) {
+  static const char address = 0;
+  std::vector<own::OwnKernel> kernels;
+  for (KernelSignature& signature : signatures(kernels_in(source), source))
+    kernels.push_back({std::move(signature), &address});
+  return kernels;
+}
+
+bool is_within(const Extent& extent, const Extent& limit) {
+  return extent.x >= 1 && extent.y >= 1 && extent.z >= 1 && extent.x <= limit.x &&
+         extent.y <= limit.y && extent.z <= limit.z;
+}
+
+void check_place(const own::Place& place, std::string_view source) {
+  const auto lines = std::count(source.begin(), source.end(), '\n') + 1;
+  require(place.line >= 1 && place.line <= lines && place.column >= 1, "a place is in the file");
+}
+
+void check_declaration(const own::Declaration& declaration, std::string_view source) {
+  for (const own::DeclaredParameter& parameter : declaration.parameters) {
+    require(!parameter.values.empty(), "a parameter has a value");
+    for (const Value& value : parameter.values)
+      require(value.index() == parameter.values.front().index(), "an axis has one type");
+    check_place(parameter.place, source);
+  }
+  for (const own::DeclaredBuffer& buffer : declaration.buffers) {
+    require(!buffer.extents.empty(), "a buffer has an extent");
+    check_place(buffer.place, source);
+  }
+  for (const own::DeclaredVariant& variant : declaration.variants) {
+    require(!variant.launch.grid.empty() && variant.launch.grid.size() <= 3, "a grid has 1 to 3");
+    require(!variant.launch.block.empty() && variant.launch.block.size() <= 3, "a block, too");
+  }
+}
+
+/// A problem whose requirements hold has launches, contents and tolerances.
+void check_problem(const Family& family, const Values& values) {
+  const auto problem = family.make_problem(values);
+  if (family.unsupported(problem.get(), {})) return;
+  for (const Buffer& buffer : family.buffers) {
+    const std::int64_t count = buffer.count(problem.get());
+    require(count >= 1 && count <= std::int64_t{1} << 48, "a buffer has elements, in bounds");
+    if (!buffer.tolerance) continue;
+    const Tolerance tolerance = buffer.tolerance(problem.get());
+    require(std::isfinite(tolerance.relative) && tolerance.relative >= 0, "a tolerance is a bound");
+    require(std::isfinite(tolerance.absolute) && tolerance.absolute >= 0, "a tolerance is a bound");
+  }
+  for (const Variant& variant : family.variants) {
+    require(!variant.writes.empty(), "a variant has an output");
+    for (const Shape& shape : variant.shapes(problem.get(), {})) {
+      require(is_within(shape.grid, {2147483647, 65535, 65535}), "a grid is within limits");
+      require(is_within(shape.block, {1024, 1024, 64}), "a block is within limits");
+      require(shape.block.count() <= 1024, "a block has at most 1024 threads");
+      require(shape.dynamic_shared_bytes >= 0, "shared memory is not negative");
+    }
+    const Work work = variant.work(problem.get());
+    require(std::isfinite(work.bytes_read) && work.bytes_written > 0, "work is finite");
+  }
+}
+
+}  // namespace
+
+void fuzz_declaration(std::string_view text) {
+  const std::string source = std::string(text) + kKernels;
+  try {
+    own::Declaration declaration = own::read_declaration(kFile, source);
+    check_declaration(declaration, source);
+    const std::vector<own::DeclaredParameter> parameters = declaration.parameters;
+    const Family family =
+        own::family_of(kFile, std::move(declaration), kernels_of(source), kernels_in(source));
+    // Each axis by itself; the other parameters have their first value.
+    check_problem(family, family.defaults());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      Values values = family.defaults();
+      values[i] = parameters[i].values.back();
+      check_problem(family, values);
+    }
+  } catch (const own::DeclarationError& error) {
+    check_message(error, kFile);
+  }
+}
+
+}  // namespace gpuexp::fuzz

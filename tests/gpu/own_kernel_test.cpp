@@ -1,0 +1,196 @@
+// Users' kernel files on a GPU: compiled with the installed nvcc, loaded, verified and timed.
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "family/registry.hpp"
+#include "gpu/cuda_executor.hpp"
+#include "gpu/device_query.hpp"
+#include "gpu/own_kernels.hpp"
+#include "own/own_files.hpp"
+#include "run/runner.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+#include "support/skip.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// Why this machine cannot compile; empty if it can.
+std::string lacks_compiler() {
+  try {
+    for (const char* tool : {"nvcc", "ptxas", "cuobjdump", "nvdisasm"})
+      ToolkitTools::found().path_of(tool);
+  } catch (const ToolError& missing) {
+    return missing.what();
+  }
+  return "";
+}
+
+// Ends a test case with a skip.
+#define REQUIRE_COMPILER()                      \
+  if (!lacks_compiler().empty()) {              \
+    skip(Tier::machine_code, lacks_compiler()); \
+    return;                                     \
+  }
+
+/// Verifies and times all variants of a kernel file, by default values of its parameters.
+class OwnRun {
+ public:
+  explicit OwnRun(const std::string& text, Mode mode = Mode::cold) {
+    const auto file = scratch_.path() / "user.cu";
+    std::ofstream(file) << text;
+    provide_own_kernels();
+    const Family& family = files_.load(file);
+    Experiment& e = config_.experiments.emplace_back();
+    e.name = "user";
+    e.family = &family;
+    for (const Variant& variant : family.variants)
+      e.variants.push_back(&variant);
+    e.modes = {mode};
+    e.measure.min_samples = e.measure.max_samples = 5;
+    e.measure.min_seconds = 0;
+    const DeviceSpec device = query_device(0, {}).spec;
+    const KernelResources resources;
+    plan_ = make_plan(config_, device, resources, device.memory_bytes);
+    struct : Tracer {
+      void push(const std::string&) override {}
+      void pop() override {}
+    } tracer;
+    RunObserver observer;
+    const auto executor = make_cuda_executor(0, device);
+    for (Row& row : run_plan(plan_, resources, *executor, tracer, observer, {}))
+      rows_.emplace(row.cell->variant->id, std::move(row));
+  }
+
+  const Row& row(const std::string& variant) const { return rows_.at(variant); }
+
+ private:
+  ScratchFolder scratch_;
+  Registry registry_;
+  // Modules are compiled again in each test: the store is a folder of the test.
+  own::OwnFiles files_{registry_, SourceCompiler(ToolkitTools::found(), scratch_.path() / "kept")};
+  Config config_;
+  Plan plan_;
+  std::map<std::string, Row> rows_;
+};
+
+void check_passed(const Row& row) {
+  INFO(row.key << ": " << row.reason);
+  CHECK(row.status == Status::passed);
+  REQUIRE(row.time_us.has_value());
+  CHECK(row.time_us->median > 0);
+}
+
+void check_incorrect(const Row& row) {
+  INFO(row.key << ": " << row.reason);
+  CHECK(row.status == Status::incorrect);
+  CHECK(!row.time_us.has_value());
+}
+
+// The variant `negated` is wrong in every element, `unwritten` in its last block.
+constexpr const char* kScaledSum = R"(
+// gpuexp: n = 100003
+// gpuexp: scale = 0.5
+// gpuexp: x[n] = normal
+// gpuexp: y[n]
+// gpuexp: in_out z[n]
+// gpuexp: right = scaled_sum<<<ceil_div(n, 256), 256>>>
+// gpuexp: negated = scaled_sum<<<ceil_div(n, 256), 256>>>(x, y, z, -scale, n) vs right
+// gpuexp: unwritten = scaled_sum<<<floor_div(n, 256), 256>>> vs right
+// gpuexp: check z[i] = scale*x[i] + y[i] + before(z[i])
+__global__ void scaled_sum(const float* x, const float* y, float* z, float scale, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] += scale * x[i] + y[i];
+}
+int main() { return 0; }
+)";
+
+TEST_CASE("a user's kernel is verified and timed, and wrong launches are rejected",
+          "[own_kernel]") {
+  REQUIRE_COMPILER();
+  for (const Mode mode : {Mode::cold, Mode::warm, Mode::graph}) {
+    const OwnRun run(kScaledSum, mode);
+    check_passed(run.row("right"));
+    check_incorrect(run.row("negated"));
+    check_incorrect(run.row("unwritten"));
+  }
+}
+
+// The type conversions of fills and checks on the device, which are those of the host.
+TEST_CASE("buffers of 16-bit, integer and fp64 elements are filled and checked on the GPU",
+          "[own_kernel]") {
+  REQUIRE_COMPILER();
+  const OwnRun run(R"(
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+// gpuexp: n = 10007
+// gpuexp: h[n] = normal
+// gpuexp: b[n]
+// gpuexp: idx[n] = integers(0, n)
+// gpuexp: table[n] = iota
+// gpuexp: sum[n]
+// gpuexp: large[n]
+// gpuexp: gather<<<ceil_div(n, 128), 128>>>
+// gpuexp: check sum[i] = h[i] + b[i]
+// gpuexp: check large[i] = table[idx[i]] > n/2 ? 1 : 0
+__global__ void gather(const __half* h, const __nv_bfloat16* b, const int* idx,
+                       const double* table, float* sum, unsigned char* large, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  sum[i] = __half2float(h[i]) + __bfloat162float(b[i]);
+  large[i] = table[idx[i]] > n / 2.0;
+}
+)");
+  check_passed(run.row("gather"));
+}
+
+TEST_CASE("a user's kernel may use all shared memory that the device allows a block",
+          "[own_kernel]") {
+  REQUIRE_COMPILER();
+  constexpr std::int64_t kWithoutOptIn = 48 * 1024;
+  const std::int64_t most = query_device(0, {}).spec.sm.shared_bytes_per_block;
+  REQUIRE(most > kWithoutOptIn);
+  const OwnRun run(fmt::format(R"(
+// gpuexp: words = {}
+// gpuexp: x[words] y[words]
+// gpuexp: reversed<<<1, 256, 4*words>>>
+// gpuexp: beyond = reversed<<<1, 256, 4*words + 4>>>
+// gpuexp: check y[i] = x[words - 1 - i]
+__global__ void reversed(const float* x, float* y, int words) {{
+  extern __shared__ float kept[];
+  for (int i = threadIdx.x; i < words; i += blockDim.x) kept[i] = x[i];
+  __syncthreads();
+  for (int i = threadIdx.x; i < words; i += blockDim.x) y[i] = kept[words - 1 - i];
+}}
+)",
+                               most / 4));
+  check_passed(run.row("reversed"));
+  const Row& beyond = run.row("beyond");
+  CHECK(beyond.status == Status::skipped);
+  CHECK_THAT(beyond.reason, contains_text("bytes of shared memory per block"));
+}
+
+TEST_CASE("the examples of docs are verified and timed", "[own_kernel]") {
+  REQUIRE_COMPILER();
+  const std::map<std::string, std::vector<std::string>> examples{
+      {"vector_add", {"add"}},
+      {"transpose", {"naive", "tile", "padded"}},
+      {"sgemm", {"naive", "tiled"}}};
+  for (const auto& [example, variants] : examples) {
+    std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/docs/examples/" + example + ".cu");
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const OwnRun run(text);
+    for (const std::string& variant : variants) {
+      const Row& row = run.row(variant);
+      INFO(row.key << ": " << row.reason);
+      CHECK((row.status == Status::passed || row.status == Status::sampled));
+      CHECK(row.time_us.has_value());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test

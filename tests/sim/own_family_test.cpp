@@ -1,0 +1,479 @@
+// Users' kernel files: compiled, launched as they declare, and verified on the CPU.
+#include "own/own_family.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include "config/config_reader.hpp"
+#include "model/ceiling_source.hpp"
+#include "own/own_files.hpp"
+#include "plan/plan.hpp"
+#include "sim/execution.hpp"
+#include "simulated/code_predictor.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+#include "support/skip.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Why this machine cannot compile kernel files; empty if it can.
+std::string lacks_toolkit() {
+  try {
+    for (const char* tool : {"nvcc", "cuobjdump", "nvdisasm"})
+      ToolkitTools::found().path_of(tool);
+  } catch (const ToolError& missing) {
+    return missing.what();
+  }
+  return "";
+}
+
+// Ends a test case with a skip.
+#define REQUIRE_TOOLKIT()                      \
+  if (!lacks_toolkit().empty()) {              \
+    skip(Tier::machine_code, lacks_toolkit()); \
+    return;                                    \
+  }
+
+/// A program without kernels: kernel files are compiled when they are loaded.
+const KernelResources& no_kernels() {
+  static const KernelResources resources(nullptr, 0);
+  return resources;
+}
+
+/// A folder with kernel files, and a registry with their families.
+class KernelFolder {
+ public:
+  KernelFolder() : files_(registry_, SourceCompiler(ToolkitTools::found(), "")) {
+    registry_.set_kernel_files(
+        {[this](const std::string& file) -> const Family& { return files_.load(file); },
+         [this](const std::string& file) { return files_.config_text(file); }});
+  }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    fs::create_directories((scratch_.path() / name).parent_path());
+    std::ofstream(scratch_.path() / name, std::ios::binary) << text;
+    return (scratch_.path() / name).string();
+  }
+  const Family& load(const std::string& name, const std::string& text) {
+    const Family& family = files_.load(write(name, text));
+    CHECK(registry_.errors().empty());
+    return family;
+  }
+  std::string error(const std::string& name, const std::string& text) {
+    try {
+      files_.load(write(name, text));
+    } catch (const std::runtime_error& e) {
+      return e.what();
+    }
+    return "";
+  }
+  own::OwnFiles& files() { return files_; }
+  const Registry& registry() const { return registry_; }
+  std::string folder() const { return scratch_.path().string(); }
+
+ private:
+  ScratchFolder scratch_;
+  Registry registry_;
+  own::OwnFiles files_;
+};
+
+std::unique_ptr<Executor> executor() {
+  SimulatedOptions options;
+  options.blocks = {ExecutedBlocks::kAll};
+  options.launch_timeout_s = 300;  // other processes may use the CPU, too
+  return make_simulated_executor(device(), no_kernels(), options);
+}
+
+/// "" if the variant passes, otherwise what is wrong.
+std::string failure(const Family& family, const std::string& variant, const Values& values) {
+  INFO(variant << " " << describe(family, values));
+  const Variant* const found = family.find(variant);
+  REQUIRE(found);
+  const auto device_executor = executor();
+  try {
+    device_executor->set_up(family, values, 7);
+    const Verification result = device_executor->verify(*found, Mode::cold);
+    CHECK(result.checked > 0);
+    return result.passed() ? "" : failure_of(result);
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+}
+std::string failure(const Family& family, const std::string& variant) {
+  return failure(family, variant, family.defaults());
+}
+
+constexpr const char* kAddFile = R"(// gpuexp: n = 1000, 2^10..2^11
+// gpuexp: x[n] y[n] z[n]
+// gpuexp: add<<<ceil_div(n, 256), 256>>>
+// gpuexp: check z[i] = x[i] + y[i]
+__global__ void add(const float* x, const float* y, float* z, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + y[i];
+}
+int main() { add<<<1, 256>>>(nullptr, nullptr, nullptr, 0); }
+)";
+
+TEST_CASE("a vector sum is verified at even and odd sizes", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("add.cu", kAddFile);
+  CHECK(family.id == "add.cu");
+  for (const std::int64_t n : {1, 31, 256, 257, 1000}) {
+    CHECK(failure(family, "add", {n}).empty());
+  }
+}
+
+TEST_CASE("a config has the file's variants and axes", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const std::string file = folder.write("add.cu", kAddFile);
+  const Config config =
+      parse_config(folder.files().config_text(file), "add.json", folder.registry());
+  const Plan plan = make_plan(config, device(), no_kernels(), device().memory_bytes);
+  REQUIRE(plan.cell_count() % 3 == 0);
+  CHECK(plan.groups.front().values == Values{std::int64_t{1000}});
+  CHECK(plan.groups.front().cells.front().skip_reason.empty());
+}
+
+TEST_CASE("a config of a file without parameters and with a long name is valid", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const std::string text =
+      "// gpuexp: x[32] y[32]\n// gpuexp: f<<<1, 32>>>\n// gpuexp: check y[i] = x[i]\n"
+      "__global__ void f(const int* x, int* y) { y[threadIdx.x] = x[threadIdx.x]; }\n";
+  for (const char* name : {"My Kernel-v2.final.cu", "\xC3\xA9t\xC3\xA9.cu"}) {
+    const std::string file = folder.write(name, text);
+    const Config config =
+        parse_config(folder.files().config_text(file), "own.json", folder.registry());
+    CHECK(config.experiments.size() == 1);
+    CHECK(config.experiments[0].family->id == name);
+  }
+  CHECK_THROWS_WITH(folder.files().config_text(folder.write("\xFF.cu", text)),
+                    contains_text("the path is not UTF-8; rename the file"));
+}
+
+TEST_CASE("a file is loaded once, and file names are unique", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("add.cu", kAddFile);
+  CHECK(&folder.load("add.cu", kAddFile) == &family);
+  CHECK(&folder.files().load(folder.folder() + "/./add.cu") == &family);
+  CHECK(folder.files().paths() == std::vector<std::string>{folder.folder() + "/add.cu"});
+  CHECK_THAT(folder.error("other/add.cu", kAddFile),
+             contains_text("other/add.cu: another kernel file is called add.cu, too; rename one"));
+  CHECK(folder.registry().families().size() == 1);
+}
+
+constexpr const char* kTranspose = R"(// gpuexp: width = 64
+// gpuexp: height = 96
+// gpuexp: in idata[height][width]
+// gpuexp: odata[width][height]
+// gpuexp: naive = transpose_naive<<<(width/32, height/32), (32, 8)>>>
+// gpuexp: tile = transpose_tile<<<(width/32, height/32), (32, 8)>>> vs naive
+// gpuexp: padded = transpose_padded<<<(width/32, height/32), (32, 8)>>> vs tile
+// gpuexp: check odata[c][r] = idata[r][c]
+// gpuexp: require width % 32 == 0 && height % 32 == 0
+__global__ void transpose_naive(float* odata, float* idata, int width, int height) {
+  const int c = blockIdx.x * 32 + threadIdx.x, r = blockIdx.y * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8) odata[c * height + r + j] = idata[(r + j) * width + c];
+}
+template <int PITCH>
+__device__ void transpose(float* odata, const float* idata, int width, int height) {
+  __shared__ float tile[32][PITCH];
+  const int c = blockIdx.x * 32 + threadIdx.x, r = blockIdx.y * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8) tile[threadIdx.y + j][threadIdx.x] = idata[(r + j) * width + c];
+  __syncthreads();
+  const int to_c = blockIdx.y * 32 + threadIdx.x, to_r = blockIdx.x * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8)
+    odata[(to_r + j) * height + to_c] = tile[threadIdx.x][threadIdx.y + j];
+}
+__global__ void transpose_tile(float* odata, float* idata, int width, int height) {
+  transpose<32>(odata, idata, width, height);
+}
+__global__ void transpose_padded(float* odata, float* idata, int width, int height) {
+  transpose<33>(odata, idata, width, height);
+}
+)";
+
+TEST_CASE("a transpose has three variants", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("transpose.cu", kTranspose);
+  REQUIRE(family.variants.size() == 3);
+  CHECK(family.variants[2].compare_to == "tile");
+  for (const char* variant : {"naive", "tile", "padded"})
+    CHECK(failure(family, variant).empty());
+  const auto unmet = family.make_problem({std::int64_t{33}, std::int64_t{32}});
+  CHECK(family.unsupported(unmet.get(), device()) ==
+        "requires width % 32 == 0 && height % 32 == 0");
+}
+
+constexpr const char* kProduct = R"(// gpuexp: M = 33
+// gpuexp: N = 17
+// gpuexp: K = 65
+// gpuexp: alpha = 0.5
+// gpuexp: beta = 3
+// gpuexp: A[M][K] B[K][N]
+// gpuexp: in_out C[M][N] = normal
+// gpuexp: gemm<<<(ceil_div(N, 16), ceil_div(M, 16)), (16, 16)>>>
+// gpuexp: forgets = gemm<<<(ceil_div(N, 16), ceil_div(M, 16)), (16, 16)>>>(A, B, C, M, N, K, alpha, 0)
+// gpuexp: check C[i][j] = alpha*sum(k < K: A[i][k]*B[k][j]) + beta*before(C[i][j])
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K, float alpha,
+                     float beta) {
+  const int j = blockIdx.x * 16 + threadIdx.x, i = blockIdx.y * 16 + threadIdx.y;
+  if (i >= M || j >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[i * K + k] * B[k * N + j];
+  C[i * N + j] = alpha * sum + beta * C[i * N + j];
+}
+)";
+
+TEST_CASE("a product reads its output's value before the launch", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("gemm.cu", kProduct);
+  CHECK(failure(family, "gemm").empty());
+  CHECK_THAT(failure(family, "forgets"), contains_text("elements are wrong; first C[0]"));
+  const auto problem = family.make_problem(family.defaults());
+  const Work work = family.variants[0].work(problem.get());
+  CHECK(work.bytes_read == 4.0 * (33 * 65 + 65 * 17 + 33 * 17));
+  CHECK(work.bytes_written == 4.0 * 33 * 17);
+}
+
+TEST_CASE("launches may follow each other on an in_out buffer", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("gemm.cu", kProduct);
+  const auto device_executor = executor();
+  device_executor->set_up(family, family.defaults(), 3);
+  for (int i = 0; i < 3; ++i)
+    CHECK(device_executor->verify(family.variants[0], Mode::cold).passed());
+}
+
+constexpr const char* kSoftmax = R"(// gpuexp: rows = 5
+// gpuexp: columns = 300
+// gpuexp: x[rows][columns] = normal
+// gpuexp: out y[rows][columns]
+// gpuexp: softmax<<<rows, 32>>>
+// gpuexp: zeros = softmax_zeros<<<rows, 32>>>
+// gpuexp: nans = softmax_nans<<<rows, 32>>>
+// gpuexp: close = softmax_close<<<rows, 32>>>
+// gpuexp: check y[i][j] = exp(x[i][j]) / sum(k < columns: exp(x[i][k]))
+__device__ float total_of(const float* row, int columns) {
+  float total = 0;
+  for (int j = 0; j < columns; ++j) total += expf(row[j]);
+  return total;
+}
+__global__ void softmax(const float* x, float* y, int columns) {
+  const float total = total_of(x + blockIdx.x * columns, columns);
+  for (int j = threadIdx.x; j < columns; j += 32)
+    y[blockIdx.x * columns + j] = expf(x[blockIdx.x * columns + j]) / total;
+}
+__global__ void softmax_zeros(const float* x, float* y, int columns) {
+  for (int j = threadIdx.x; j < columns; j += 32) y[blockIdx.x * columns + j] = 0;
+}
+__global__ void softmax_nans(const float* x, float* y, int columns) {
+  for (int j = threadIdx.x; j < columns; j += 32) y[blockIdx.x * columns + j] = nanf("");
+}
+__global__ void softmax_close(const float* x, float* y, int columns) {
+  const float total = total_of(x + blockIdx.x * columns, columns);
+  for (int j = threadIdx.x; j < columns; j += 32)
+    y[blockIdx.x * columns + j] = 1.001f * expf(x[blockIdx.x * columns + j]) / total;
+}
+)";
+
+TEST_CASE("zeros, NaN and errors of a thousandth fail a softmax", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("softmax.cu", kSoftmax);
+  CHECK(failure(family, "softmax").empty());
+  for (const char* variant : {"zeros", "nans", "close"})
+    CHECK_THAT(failure(family, variant), contains_text("1500 of 1500 elements are wrong"));
+}
+
+constexpr const char* kFaults = R"(// gpuexp: n = 100
+// gpuexp: x[n] y[n]
+// gpuexp: scale<<<ceil_div(n, 32), 32>>>
+// gpuexp: one_off<<<ceil_div(n, 32), 32>>>
+// gpuexp: beyond<<<ceil_div(n, 32), 32>>>
+// gpuexp: partial<<<1, 32>>>
+// gpuexp: check y[i] = 2*x[i]
+__global__ void scale(const float* x, float* y, int n) {
+  const int i = blockIdx.x * 32 + threadIdx.x;
+  if (i < n) y[i] = 2 * x[i];
+}
+__global__ void one_off(const float* x, float* y, int n) {
+  const int i = blockIdx.x * 32 + threadIdx.x;
+  if (i < n) y[i] = i == 37 ? x[i] : 2 * x[i];
+}
+__global__ void beyond(const float* x, float* y) {
+  const int i = blockIdx.x * 32 + threadIdx.x;
+  y[i] = 2 * x[i];
+}
+__global__ void partial(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+)";
+
+TEST_CASE("wrong elements and accesses out of bounds fail", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("faults.cu", kFaults);
+  CHECK(failure(family, "scale").empty());
+  CHECK_THAT(failure(family, "one_off"), contains_text("1 of 100 elements is wrong; first y[37]"));
+  CHECK_THAT(failure(family, "beyond"), contains_text("beyond"));
+  CHECK_THAT(failure(family, "partial"), contains_text("68 of 100 elements are wrong"));
+}
+
+constexpr const char* kTypes = R"(#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+// gpuexp: n = 77
+// gpuexp: h[n] b[n] d[n] i[n] u[n]
+// gpuexp: in_out bytes[n] = integers(250, 256)
+// gpuexp: words[n] w[n] k[n] hs[n] bs[n] ds[n] is[n]
+// gpuexp: halves<<<ceil_div(n, 32), 32>>>(h, hs, n)
+// gpuexp: bfloats<<<ceil_div(n, 32), 32>>>(b, bs, n)
+// gpuexp: a = 0.1
+// gpuexp: doubles<<<ceil_div(n, 32), 32>>>(d, ds, a, n)
+// gpuexp: ints<<<ceil_div(n, 32), 32>>>(i, is, n)
+// gpuexp: unsigneds<<<ceil_div(n, 32), 32>>>(u, words, n)
+// gpuexp: increment<<<ceil_div(n, 32), 32>>>(bytes, n)
+// gpuexp: sums<<<ceil_div(n, 32), 32>>>(w, k, n)
+// gpuexp: check hs[e] = h[e] / 3000
+// gpuexp: check bs[e] = 3*b[e]
+// gpuexp: check ds[e] = a*d[e] / 3
+// gpuexp: check is[e] = 2*i[e] - 1
+// gpuexp: check words[e] = u[e] * u[e]
+// gpuexp: check bytes[e] = before(bytes[e]) == 255 ? 0 : before(bytes[e]) + 1
+// gpuexp: check k[e] = w[e] + 2^33
+#define INDEX const int e = blockIdx.x * 32 + threadIdx.x; if (e >= n) return
+__global__ void halves(const __half* x, __half* y, int n) { INDEX; y[e] = __float2half(__half2float(x[e]) / 3000); }
+__global__ void bfloats(const __nv_bfloat16* x, __nv_bfloat16* y, int n) { INDEX; y[e] = __float2bfloat16(3 * __bfloat162float(x[e])); }
+__global__ void doubles(const double* x, double* y, float a, int n) { INDEX; y[e] = a * x[e] / 3; }
+__global__ void ints(const int* x, int* y, int n) { INDEX; y[e] = 2 * x[e] - 1; }
+__global__ void unsigneds(const unsigned* x, unsigned* y, int n) { INDEX; y[e] = x[e] * x[e]; }
+__global__ void increment(unsigned char* x, int n) { INDEX; ++x[e]; }
+__global__ void sums(const unsigned long long* x, unsigned long long* y, int n) { INDEX; y[e] = x[e] + (1ull << 33); }
+)";
+
+constexpr const char* kAccesses = R"(// gpuexp: in x[64]
+// gpuexp: y[64]
+// gpuexp: writes_input<<<2, 32>>>
+// gpuexp: reads_output<<<2, 32>>>
+// gpuexp: traps<<<2, 32>>>
+// gpuexp: check y[i] = 2*x[i]
+__global__ void writes_input(float* x, float* y) {
+  const int i = blockIdx.x * 32 + threadIdx.x;
+  y[i] = 2 * x[i];
+  if (i == 40) x[i] = 0;
+}
+__global__ void reads_output(float* x, float* y) {
+  const int i = blockIdx.x * 32 + threadIdx.x;
+  y[i] += 2 * x[i];
+}
+__global__ void traps(float* x, float* y) { __trap(); }
+)";
+
+TEST_CASE("forbidden accesses and traps fail", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("accesses.cu", kAccesses);
+  CHECK(failure(family, "writes_input") == "wrote into input 'x'");
+  CHECK_THAT(failure(family, "reads_output"),
+             contains_text("accesses.cu:14, block (0, 0, 0), thread (0, 0, 0)"));
+  CHECK_THAT(failure(family, "reads_output"),
+             contains_text("are read before anything wrote them: byte 0 of buffer y"));
+  CHECK_THAT(failure(family, "traps"), contains_text("the kernel traps"));
+}
+
+TEST_CASE("large launches and their references are sampled", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("add.cu", kAddFile);
+  const auto sampled = make_simulated_executor(device(), no_kernels(), {});
+  sampled->set_up(family, {std::int64_t{1} << 25}, 7);
+  const Verification result = sampled->verify(family.variants[0], Mode::cold);
+  CHECK(result.passed());
+  CHECK(result.checked > 0);
+  CHECK(result.checked < result.elements);
+}
+
+TEST_CASE("buffers of all types are filled and checked", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("types.cu", kTypes);
+  for (const Variant& variant : family.variants)
+    CHECK(failure(family, variant.id).empty());
+}
+
+TEST_CASE("errors name the file, line and column", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const std::string kernel =
+      "\n__global__ void f(float* z) {}\ntemplate <int N> __global__ void "
+      "g(float* z) {}\n";
+  CHECK_THAT(folder.error("a.cu", "// gpuexp: ff<<<1, 32>>>" + kernel),
+             contains_text("a.cu:1:12: the file has no kernel 'ff'; did you mean 'f'? allowed: f"));
+  CHECK_THAT(folder.error("b.cu", "// gpuexp: g<<<1, 32>>>" + kernel),
+             contains_text("b.cu:1:12: kernel 'g' is in the source but not in the compiled code"));
+  CHECK_THAT(folder.error("c.cu", kernel),
+             contains_text("c.cu:1:1: the file has no declaration; expected comment lines that "
+                           "begin with '// gpuexp:' and launch one of its kernels: f, g"));
+  CHECK(folder.registry().families().empty());
+}
+
+/// Time in the mode warm of each variant of the file, with predictions kept in `kept_in`.
+std::map<std::string, double> predicted_us(KernelFolder& folder, const std::string& file,
+                                           const fs::path& kept_in) {
+  const Config config =
+      parse_config(folder.files().config_text(file), "own.json", folder.registry());
+  Plan plan = make_plan(config, device(), no_kernels(), device().memory_bytes);
+  plan.ceiling_source =
+      choose_ceiling_source(plan.device, "h200", std::string(GPUEXP_SOURCE_DIR) + "/configs", {});
+  CodePredictorOptions options;
+  options.kept_in = kept_in;
+  options.build_id = "1";
+  CodePredictor predictor(plan, no_kernels(), options);
+  std::map<std::string, double> times;
+  for (const Group& group : plan.groups) {
+    for (const Cell& cell : group.cells) {
+      auto prediction = predict_cell(plan, group, cell, no_kernels());
+      REQUIRE(prediction);
+      predictor.refine(cell, *prediction);
+      INFO(prediction->why_no_time);
+      REQUIRE(prediction->time_us);
+      times[cell.variant->id] = *prediction->time_us;
+    }
+  }
+  return times;
+}
+
+TEST_CASE("a changed launch line changes the prediction", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  const auto source = [](const std::string& block) {
+    return "// gpuexp: n = 2^16\n// gpuexp: x[n] y[n]\n// gpuexp: copy<<<n/" + block + ", " +
+           block + ">>>\n// gpuexp: check y[i] = x[i]\n" +
+           "__global__ void copy(const float* x, float* y) {\n"
+           "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  y[i] = x[i];\n}\n";
+  };
+  const ScratchFolder kept;
+  const auto files_kept = [&] {
+    return std::distance(fs::directory_iterator(kept.path()), fs::directory_iterator());
+  };
+  KernelFolder first, second, again;
+  const double of_256 =
+      predicted_us(first, first.write("copy.cu", source("256")), kept.path()).at("copy");
+  const auto predictions = files_kept();
+  const double of_32 =
+      predicted_us(second, second.write("copy.cu", source("32")), kept.path()).at("copy");
+  CHECK(of_32 > of_256);
+  CHECK(files_kept() == 2 * predictions);
+  CHECK(predicted_us(again, again.write("copy.cu", source("256")), kept.path()).at("copy") ==
+        of_256);
+  CHECK(files_kept() == 2 * predictions);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
