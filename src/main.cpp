@@ -21,6 +21,8 @@
 #include "base/names.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"
+#include "cli/figure_models.hpp"
+#include "gpu/own_kernels.hpp"
 
 namespace {
 
@@ -63,7 +65,7 @@ void check_subcommand(const CLI::App& app, const std::string& given) {
 }
 
 ExitCode run(int argc, char** argv) {
-  const gpuexp::Registry& registry = gpuexp::Registry::global();
+  gpuexp::Registry& registry = gpuexp::Registry::global();
   for (const std::string& error : registry.errors())
     fmt::print(stderr, "gpuexp: defect: {}\n", error);
   if (!registry.errors().empty()) return ExitCode::internal;
@@ -73,7 +75,15 @@ ExitCode run(int argc, char** argv) {
   // Results contain the command line and may be published, so the program's path is left out.
   std::vector<std::string> command(argv, argv + argc);
   if (!command.empty()) command.front() = "gpuexp";
-  Context context{registry, gpuexp::KernelResources(table, count), std::move(command), {}};
+  gpuexp::own::OwnFiles kernel_files(
+      registry, gpuexp::SourceCompiler(gpuexp::ToolkitTools::found(),
+                                       gpuexp::cli::cache_folder("modules")));
+  registry.set_kernel_files(
+      {[&](const std::string& file) -> const gpuexp::Family& { return kernel_files.load(file); },
+       [&](const std::string& file) { return kernel_files.config_text(file); }});
+  gpuexp::provide_own_kernels();
+  Context context{
+      registry, kernel_files, gpuexp::KernelResources(table, count), std::move(command), {}};
   CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
   app.set_version_flag("--version", std::string(gpuexp::build_info::version));
   app.failure_message([](const CLI::App* root, const CLI::Error& error) {
@@ -122,6 +132,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);
   } catch (const gpuexp::InputError& e) {
+    fmt::print(stderr, "gpuexp: {}\n", e.what());
+    return static_cast<int>(ExitCode::usage);
+  } catch (const gpuexp::ToolError& e) {
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);
   } catch (const std::filesystem::filesystem_error& e) {

@@ -90,6 +90,7 @@ std::optional<DeviceSpecFile> spec_of_name(const std::string& name) {
 
 fs::path find_config(const std::string& given) {
   if (given == "-") return kStandardInput;
+  if (is_kernel_file(given)) return given;
   // A folder with the config's name, such as a results folder, does not hide the config.
   std::error_code unknown;
   if (!is_missing(given) && !fs::is_directory(given, unknown)) return given;
@@ -164,6 +165,7 @@ Config ConfigOptions::read_as_one(const Registry& registry) const {
 }
 
 const Family& find_family(const Registry& registry, const std::string& id) {
+  if (is_kernel_file(id)) return registry.kernel_files().load(id);
   if (const Family* family = registry.find(id)) return *family;
   if (const auto why = registry.omitted_message(id)) throw ConfigError(*why);
   const std::vector<std::string> ids = names_of(registry.families());

@@ -13,6 +13,7 @@
 #include "config/config_overrides.hpp"
 #include "device/device_spec_file.hpp"
 #include "family/registry.hpp"
+#include "own/own_files.hpp"
 #include "sass/kernel_resource.hpp"
 
 namespace CLI {
@@ -43,6 +44,7 @@ inline constexpr std::size_t kTextWidth = 100;
 
 struct Context {
   const Registry& registry;
+  own::OwnFiles& kernel_files;
   KernelResources resources;
   std::vector<std::string> argv;
   /// Set by the chosen subcommand; main() calls it after parsing.

@@ -88,11 +88,24 @@ class PredictionReport {
   }
 
   const Json& json() const { return json_; }
+  const Plan& plan() const { return plan_; }
 
-  void print_csv() const {
-    for (const auto& record : records_)
-      fmt::print("{}", csv_line(record));
+  /// A line per cell, which starts with the GPU's id unless it is empty.
+  void print_csv(const std::string& gpu) const {
+    for (const std::vector<Field>& record : records_) {
+      std::vector<Field> line = record;
+      if (!gpu.empty()) line.insert(line.begin(), Field{gpu});
+      fmt::print("{}", csv_line(line));
+    }
   }
+
+  /// Key, predicted time and bounding resource of each cell, or the reason why it is skipped.
+  struct Line {
+    std::string key;
+    std::string time;
+    std::string bound_by;
+  };
+  const std::vector<Line>& lines() const { return lines_; }
 
  private:
   void add(const Group& group, const Cell& cell, CodePredictor* predictor) {
@@ -100,6 +113,7 @@ class PredictionReport {
     auto prediction = predict_cell(plan_, group, cell, resources_);
     if (!prediction) {
       rows_.push_back({key + "  skipped: " + cell.skip_reason});
+      lines_.push_back({key, "skipped", ""});
       json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
       records_.push_back({key, {}, {}, {}, {}, {}});
       return;
@@ -109,6 +123,7 @@ class PredictionReport {
     if (!p.why_no_time.empty()) ++without_time_[p.why_no_time];
     add_row(key, p);
     add_json(key, p);
+    lines_.push_back({key, p.time_us ? time_text(*p.time_us) : "none", p.bound_by});
     records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
                         number_field(p.limit.time_us), text_field(p.limit.by),
                         number_field(p.measured_limit.time_us)});
@@ -174,6 +189,7 @@ class PredictionReport {
   std::vector<std::vector<std::string>> rows_;
   Json json_ = Json::array();
   std::vector<std::vector<Field>> records_;
+  std::vector<Line> lines_;
   std::size_t other_architectures_ = 0;
   std::size_t without_registers_ = 0;
   std::map<std::string, std::size_t> without_time_;  ///< number of cells, by reason
@@ -187,45 +203,125 @@ void print_figures(const std::vector<PublishedFigure>& figures) {
   fmt::print("\n{}", render_terminal(page, terminal_options(stdout)));
 }
 
-ExitCode run(const Context& context, const PredictArguments& options) {
-  auto configs = options.config.read(context.registry);
-  const auto specs = device_specs();
-  const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
-  std::vector<PublishedFigure> figures;
-  Json json = Json::array();
-  if (options.csv)
-    fmt::print("key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n");
-  catch_interrupts();
-  for (Config& config : configs) {
-    Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
-    plan.ceiling_source = ceiling_source_of(device, device.id);
-    const PredictionReport report(plan, context.resources, !options.limits);
-    if (interrupted()) return ExitCode::interrupted;
-    if (options.csv) report.print_csv();
-    if (!options.json && !options.csv) report.print_text();
-    if (!options.limits && !options.csv)
-      model_figures(config, device, plan.ceiling_source, context, host_threads());
-    if (interrupted()) return ExitCode::interrupted;
-    Json& config_json = json.items().emplace_back(Json{{"config", config.name},
-                                                       {"gpu", device.name},
-                                                       {"measured", false},
-                                                       {"cells", report.json()}});
-    if (!config.figures.empty()) config_json["figures"] = json_of_figures(config.figures, {});
-    std::move(config.figures.begin(), config.figures.end(), std::back_inserter(figures));
+/// Predicted times of several GPUs side by side. Sizes of an axis may depend on the GPU, so a cell
+/// may be missing on some.
+void print_side_by_side(const std::vector<std::string>& gpus,
+                        const std::vector<std::unique_ptr<PredictionReport>>& reports) {
+  TextTable table;
+  table.add_column("cell", Align::left);
+  for (const std::string& gpu : gpus) {
+    table.add_column(gpu, Align::right);
+    table.add_column("bound by", Align::left);
   }
-  if (!options.json && !options.csv && !options.limits) print_figures(figures);
-  if (options.json) fmt::print("{}\n", json.dump(2));
-  return ExitCode::ok;
+  std::vector<std::string> keys;
+  std::map<std::string, std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    for (const PredictionReport::Line& line : reports[i]->lines()) {
+      const auto [row, is_new] = rows.try_emplace(line.key, 2 * reports.size());
+      if (is_new) keys.push_back(line.key);
+      row->second[2 * i] = line.time;
+      row->second[2 * i + 1] = line.bound_by;
+    }
+  }
+  for (const std::string& key : keys) {
+    std::vector<std::string> cells{key};
+    cells.insert(cells.end(), rows[key].begin(), rows[key].end());
+    table.add_row(cells);
+  }
+  fmt::print("computed, not measured:\n");
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    fmt::print("  {}: {}; {}\n", gpus[i], reports[i]->plan().device.name,
+               reports[i]->plan().ceiling_source.source);
+  fmt::print("\n{}\n", table.render());
 }
+
+/// Predictions of the configs on the chosen GPUs.
+class Predict {
+ public:
+  Predict(const Context& context, const PredictArguments& options)
+      : context_(context),
+        options_(options),
+        specs_(device_specs()),
+        configs_(options.config.read(context.registry)) {
+    for (const std::string& gpu : split(options.gpu, ','))
+      gpus_.push_back(find_device_spec(specs_, gpu).spec);
+    if (gpus_.empty()) throw ConfigError("--gpu: expected the name of a GPU (gpuexp list)");
+  }
+
+  ExitCode run() {
+    if (options_.csv)
+      fmt::print(
+          "{}key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n",
+          is_for_several() ? "gpu," : "");
+    catch_interrupts();
+    for (const Config& config : configs_) {
+      predict(config);
+      if (interrupted()) return ExitCode::interrupted;
+    }
+    if (prints_text() && !is_for_several() && !options_.limits) print_figures(figures_);
+    if (options_.json) fmt::print("{}\n", json_.dump(2));
+    return ExitCode::ok;
+  }
+
+ private:
+  bool is_for_several() const { return gpus_.size() > 1; }
+  /// Limits of several GPUs are tables of their own.
+  bool is_side_by_side() const { return prints_text() && is_for_several() && !options_.limits; }
+  bool prints_text() const { return !options_.json && !options_.csv; }
+
+  void predict(const Config& config) {
+    std::vector<Plan> plans;
+    for (const DeviceSpec& gpu : gpus_) {
+      Plan& plan = plans.emplace_back(make_plan(config, gpu, context_.resources, gpu.memory_bytes));
+      plan.ceiling_source = ceiling_source_of(gpu, gpu.id);
+    }
+    std::vector<std::unique_ptr<PredictionReport>> reports;
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      reports.push_back(
+          std::make_unique<PredictionReport>(plans[i], context_.resources, !options_.limits));
+      if (interrupted()) return;
+      ids.push_back(gpus_[i].id);
+      if (options_.csv) reports.back()->print_csv(is_for_several() ? gpus_[i].id : "");
+      if (prints_text() && !is_side_by_side()) reports.back()->print_text();
+      add(config, plans[i], *reports.back());
+      if (interrupted()) return;
+    }
+    if (is_side_by_side()) print_side_by_side(ids, reports);
+  }
+
+  /// Adds the JSON of one config on one GPU, and the config's published figures.
+  void add(Config config, const Plan& plan, const PredictionReport& report) {
+    if (!options_.limits && !options_.csv)
+      model_figures(config, plan.device, plan.ceiling_source, context_, host_threads());
+    Json& config_json = json_.items().emplace_back(Json{{"config", config.name},
+                                                        {"gpu", plan.device.name},
+                                                        {"measured", false},
+                                                        {"cells", report.json()}});
+    if (!config.figures.empty()) config_json["figures"] = json_of_figures(config.figures, {});
+    std::move(config.figures.begin(), config.figures.end(), std::back_inserter(figures_));
+  }
+
+  const Context& context_;
+  const PredictArguments& options_;
+  std::vector<DeviceSpecFile> specs_;
+  std::vector<Config> configs_;
+  std::vector<DeviceSpec> gpus_;
+  std::vector<PublishedFigure> figures_;
+  Json json_ = Json::array();
+};
 
 }  // namespace
 
 void add_predict(Command& app, Context& context) {
   Command* command = app.add_subcommand(
-      "predict", "limits and predicted times of configs on a named GPU; no GPU needed");
+      "predict", "limits and predicted times of configs on named GPUs; no GPU needed");
   auto options = std::make_shared<PredictArguments>();
   options->config.add_to(*command);
-  command->add_option("--gpu", options->gpu, "id, name or alias of a listed GPU (gpuexp list)")
+  command
+      ->add_option(
+          "--gpu", options->gpu,
+          "id, name or alias of a listed GPU (gpuexp list), or several separated by commas")
       ->required();
   Option* json = command->add_flag("--json", options->json, "machine-readable");
   command->add_flag("--csv", options->csv, "print only times as CSV, one line per cell")
@@ -238,7 +334,7 @@ void add_predict(Command& app, Context& context) {
       "stored, and\n"
       "reused for the same program, GPU and problem\n"
       "example: gpuexp predict wave_quantization --gpu h200");
-  on_chosen(*command, context, [&context, options] { return run(context, *options); });
+  on_chosen(*command, context, [&context, options] { return Predict(context, *options).run(); });
 }
 
 }  // namespace gpuexp::cli

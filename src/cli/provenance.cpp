@@ -99,7 +99,10 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.config.name = config.name;
   p.config.sha256 = config.hash;
   p.config.text = config.text;
-  for (const std::string& file : files_of(config)) {
+  std::vector<std::string> files = context.kernel_files.paths();
+  for (std::string& file : files_of(config))
+    files.push_back(std::move(file));
+  for (const std::string& file : files) {
     const FileIdentity input = planned_identity(file);
     p.inputs.push_back({input.name, input.path, input.bytes, input.sha256});
   }

@@ -112,6 +112,8 @@ std::vector<std::string> worker_arguments(const DeviceOptions& options, int devi
   if (!options.gated) arguments.emplace_back("--no-gate");
   for (const auto& [name, value] : variables)
     arguments.insert(arguments.end(), {"--environment", fmt::format("{}={}", name, value)});
+  for (const std::string& file : options.kernel_files)
+    arguments.insert(arguments.end(), {"--kernel-file", file});
   return arguments;
 }
 std::unique_ptr<WorkerProcess> child_worker(std::vector<std::string> arguments) {
@@ -191,6 +193,7 @@ struct WorkerArguments {
   int further = 0;
   bool no_gate = false;
   std::vector<std::string> environment;  ///< NAME=VALUE
+  std::vector<std::string> kernel_files;
 };
 
 ExitCode work(const Context& context, const WorkerArguments& arguments) {
@@ -201,6 +204,8 @@ ExitCode work(const Context& context, const WorkerArguments& arguments) {
       throw ConfigError(fmt::format("--environment {}: expected NAME=VALUE", variable));
     setenv(variable.substr(0, end).c_str(), variable.c_str() + end + 1, 1);
   }
+  for (const std::string& file : arguments.kernel_files)
+    context.kernel_files.load(file);
   Channel channel(ChildProcess::kChannelDescriptor);
   const Json greeting = greeting_of(arguments.device, arguments.further);
   try {
@@ -275,6 +280,7 @@ void add_worker(Command& app, Context& context) {
   command->add_flag("--no-gate", arguments->no_gate, "the same as for run");
   command->add_option("--environment", arguments->environment,
                       "NAME=VALUE to set before libraries are loaded");
+  command->add_option("--kernel-file", arguments->kernel_files, "file with a user's kernels");
   on_chosen(*command, context, [&context, arguments] { return work(context, *arguments); });
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/app.hpp"
 #include "gpu/device_query.hpp"
@@ -20,6 +21,7 @@ struct DeviceOptions {
   bool isolated = true;          ///< a separate process owns the GPU
   bool gated = true;             ///< block the stream until launches are enqueued
   double launch_timeout_s = 30.0;
+  std::vector<std::string> kernel_files = {};  ///< users' files that the worker loads, too
   JobRanks* others = nullptr;  ///< other ranks of a job; null: this process starts workers
   /// Called for each rank whose worker has started: for rank 0 when the device is opened, for other
   /// ranks when a problem first spans their GPUs.

@@ -226,6 +226,8 @@ TEST_CASE("every command in README and docs can be planned") {
       if (arguments.empty() || arguments.find("CONFIG") != std::string::npos) continue;
       const Outcome outcome = gpuexp(arguments);
       constexpr int kGateFailed = 6;  // a page may show a failed gate
+      // Kernel files need the toolkit's tools; own_kernel_cli_test.cpp reports the skip.
+      if (outcome.output.find(" of the CUDA Toolkit in ") != std::string::npos) continue;
       INFO(command << "\n" << arguments << "\n" << outcome.output);
       CHECK((outcome.exit_code == 0 || outcome.exit_code == kGateFailed));
     }

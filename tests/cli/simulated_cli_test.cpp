@@ -19,6 +19,25 @@ TEST_CASE("predictions are labelled as computed") {
              contains_text("\"measured\": false"));
 }
 
+TEST_CASE("predictions for several GPUs are one table") {
+  const std::string command = "predict tests/cli/data/small.json --gpu h200,rtx_4090";
+  const Outcome table = gpuexp(command);
+  INFO(table.output);
+  CHECK(table.exit_code == 0);
+  CHECK_THAT(table.output, contains_text("  h200: NVIDIA H200 SXM 141GB; "));
+  CHECK_THAT(table.output, contains_text("  rtx_4090: NVIDIA GeForce RTX 4090 24GB; "));
+  const auto json = nlohmann::json::parse(gpuexp(command + " --json").output);
+  REQUIRE(json.size() == 2);
+  CHECK(json[1]["gpu"] == "NVIDIA GeForce RTX 4090 24GB");
+  const std::string csv = gpuexp(command + " --csv").output;
+  CHECK(csv.starts_with("gpu,key,predicted_time_us,"));
+  CHECK_THAT(csv, contains_text("\nh200,"));
+  CHECK_THAT(csv, contains_text("\nrtx_4090,"));
+  const Outcome limits = gpuexp(command + " --limits");
+  CHECK_THAT(limits.output, contains_text("computed for NVIDIA H200 SXM 141GB, not measured"));
+  CHECK_THAT(limits.output, contains_text("computed for NVIDIA GeForce RTX 4090 24GB, not "));
+}
+
 TEST_CASE("a prediction has a time from machine code, or the reason for none", "[machine_code]") {
   const std::string command = "predict tests/cli/data/small.json --gpu h200";
   const auto cells_of = [&](const std::string& option) {

@@ -1,0 +1,437 @@
+// Users' kernel files on the command line, and the examples of docs/own_kernel.md.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+#include "support/skip.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kExamples = "docs/examples/";
+const std::string kSimulated = " --simulate h200";
+
+/// Whether kernel files can be compiled; if not, reports a skipped test.
+bool has_compiler() {
+  const std::string described = gpuexp("describe " + kExamples + "vector_add.cu").output;
+  const std::size_t missing = described.find("there is no ");
+  if (missing == std::string::npos) return knows_machine_code(gpuexp("describe matmul").output);
+  skip(Tier::machine_code, described.substr(missing, described.find('\n', missing) - missing));
+  return false;
+}
+
+const std::string kKernel = R"(
+__global__ void add(const float* x, const float* y, float* z, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + y[i];
+}
+)";
+const std::string kLaunch = "add<<<ceil_div(n, 256), 256>>>";
+
+/// Kernel files whose statements differ from those of a correct file.
+class KernelFolder {
+ public:
+  KernelFolder() { write("add.cu", declared()); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = folder_.path() / name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+  /// The declaration of the sum with one part replaced, and the kernel.
+  static std::string declared(const std::string& part = "", const std::string& by = "") {
+    std::string text = "// gpuexp: n = 1000\n// gpuexp: x[n] y[n] z[n]\n// gpuexp: " + kLaunch +
+                       "\n// gpuexp: check z[i] = x[i] + y[i]\n";
+    text += kKernel;
+    if (part.empty()) return text;
+    const std::size_t at = text.find(part);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, part.size(), by);
+  }
+  std::string path(const std::string& name) const { return folder_.path() / name; }
+
+ private:
+  ScratchFolder folder_;
+};
+
+nlohmann::json verified_rows(const std::string& file, const std::string& options = "") {
+  const ScratchFolder scratch;
+  const std::string json = (scratch.path() / "report.json").string();
+  const Outcome outcome =
+      gpuexp("verify " + file + kSimulated + " --quiet --json " + json + options);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  return nlohmann::json::parse(read_file(json))["rows"];
+}
+
+TEST_CASE("the example kernel files verify in the simulator", "[machine_code]") {
+  if (!has_compiler()) return;
+  const std::map<std::string, std::size_t> rows_of{
+      {"vector_add.cu", 1}, {"transpose.cu", 6}, {"sgemm.cu", 4}};
+  std::size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / kExamples)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".cu") continue;
+    INFO(name);
+    REQUIRE(rows_of.count(name) == 1);
+    ++files;
+    const nlohmann::json rows = verified_rows(kExamples + name);
+    CHECK(rows.size() == rows_of.at(name));
+    for (const auto& row : rows) {
+      INFO(row["key"] << row["reason"]);
+      CHECK((row["status"] == "passed" || row["status"] == "sampled"));
+      CHECK(row["family"] == name);
+      CHECK(row["executed_on"] == "simulated");
+    }
+  }
+  CHECK(files == rows_of.size());
+}
+
+TEST_CASE("kernels with wrong results are incorrect and end with exit code 3", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::pair<const char*, const char*> changes[] = {
+      {"z[i] = x[i] + y[i];", "z[i] = x[i] - y[i];"},            // another operation
+      {"z[i] = x[i] + y[i];", "z[i] = 0;"},                      // zeros
+      {"z[i] = x[i] + y[i];", "z[i] = nanf(\"\");"},             // NaN
+      {"if (i < n)", "if (i < n - 1)"},                          // an element that is not written
+      {"ceil_div(n, 256)", "floor_div(n, 256)"},                 // a block too few
+      {"z[i] = x[i] + y[i];", "z[i] = x[i] * 1.0001f + y[i];"},  // beyond the tolerance
+  };
+  for (const auto& [part, by] : changes) {
+    const std::string file = folder.write("wrong.cu", KernelFolder::declared(part, by));
+    const Outcome outcome = gpuexp("verify " + file + kSimulated);
+    INFO(by << "\n" << outcome.output);
+    CHECK(outcome.exit_code == 3);
+    CHECK_THAT(outcome.output, contains_text(" of 1000 elements "));
+    CHECK_THAT(outcome.output, contains_text("1 row: 1 incorrect"));
+  }
+}
+
+TEST_CASE("an access outside of the buffers fails its cell, with the file's line",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("wrong.cu", KernelFolder::declared("if (i < n) z", "z"));
+  const Outcome outcome = gpuexp("verify " + file + kSimulated);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 4);
+  CHECK_THAT(outcome.output, contains_text("wrong.cu:8, block (3, 0, 0)"));
+  CHECK_THAT(outcome.output, contains_text("outside of every buffer"));
+}
+
+void check_refuses(const std::string& command, const std::string& message) {
+  const Outcome outcome = gpuexp(command);
+  INFO(command << "\n" << outcome.output);
+  CHECK(outcome.exit_code == 2);
+  CHECK_THAT(outcome.output, contains_text(message));
+}
+
+/// Checks that a command that takes a kernel file refuses this one.
+void check_refused(const std::string& file, const std::string& message) {
+  check_refuses("plan " + file + " --gpu h200", message);
+}
+
+TEST_CASE("a file that is no kernel file is refused") {
+  const KernelFolder folder;
+  check_refused(folder.path("absent.cu"),
+                "absent.cu: there is no such file; expected a CUDA source file");
+  fs::create_directory(folder.path("folder.cu"));
+  check_refused(folder.path("folder.cu"), "folder.cu: is a folder; expected a CUDA source file");
+  check_refused(folder.write("empty.cu", ""), "empty.cu: is empty; expected a CUDA source file");
+  check_refused(folder.write("bytes.cu", "// \xff\n"), "bytes.cu: line 1 is not UTF-8 text");
+  check_refused(
+      folder.write("none.cu", kKernel),
+      "none.cu:1:1: the file has no declaration; expected comment lines that begin with ");
+}
+
+TEST_CASE("each command refuses a wrong declaration, with its place, before anything runs",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string unknown =
+      folder.write("add.cu", "// gpuexp: hello world\n" + KernelFolder::declared());
+  for (const std::string& command :
+       {"verify " + unknown + kSimulated, "run " + unknown + kSimulated,
+        "plan " + unknown + " --gpu h200", "predict " + unknown + " --gpu h200",
+        "describe " + unknown})
+    check_refuses(command,
+                  "gpuexp: " + unknown + ":1:12: 'hello world' is no statement; expected ");
+  const auto check_change = [&](const std::string& part, const std::string& by,
+                                const std::string& message) {
+    check_refused(folder.write("add.cu", KernelFolder::declared(part, by)),
+                  "gpuexp: " + folder.path("add.cu") + message);
+  };
+  check_change("add<<<", "ad<<<", ":3:12: the file has no kernel 'ad'; did you mean 'add'?");
+  check_change("ceil_div(n, 256)", "n/256", ":3:19: 1000 / 256 leaves the remainder 232; use ");
+  check_change("= x[i] + y[i]", "= q[i] + y[i]", ":4:25: unknown buffer 'q'; allowed: x, y");
+}
+
+TEST_CASE("a compile error is shown with the file's line", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  check_refused(folder.write("add.cu", KernelFolder::declared("x[i] + y[i];", "x[i] + k[i];")),
+                "add.cu(8): error: identifier \"k\" is undefined");
+  check_refused(folder.write("add.cu", "#include \"none.cuh\"\n" + KernelFolder::declared()),
+                "add.cu:1:10: fatal error: none.cuh: No such file or directory");
+}
+
+TEST_CASE("values of an axis are numbers and ranges", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const auto values_of = [&](const std::string& values) {
+    const std::string file =
+        folder.write("add.cu", KernelFolder::declared("n = 1000", "n = " + values));
+    std::vector<std::int64_t> found;
+    for (const auto& row : verified_rows(file))
+      found.push_back(row["param.n"]);
+    return found;
+  };
+  CHECK(values_of("1000, 2^10..2^12") == std::vector<std::int64_t>{1000, 1024, 2048, 4096});
+  CHECK(values_of("5..7, 0x10") == std::vector<std::int64_t>{5, 6, 7, 16});
+}
+
+TEST_CASE("cells that do not meet a requirement are skipped with the condition", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file =
+      folder.write("add.cu", "// gpuexp: require n % 32 == 0\n" +
+                                 KernelFolder::declared("n = 1000", "n = 1000, 1024"));
+  const nlohmann::json rows = verified_rows(file);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["status"] == "skipped");
+  CHECK(rows[0]["reason"] == "requires n % 32 == 0");
+  CHECK(rows[1]["status"] == "passed");
+}
+
+// Buffers of each role and of several types, sums, conditions and indices from a buffer.
+TEST_CASE("checks read inputs, parameters and the values before the launch", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("types.cu", R"(
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+// gpuexp: n = 1000
+// gpuexp: bins = 16
+// gpuexp: scale = 0.5
+// gpuexp: h[n] = normal
+// gpuexp: b[n]
+// gpuexp: in in[n] = integers(0, bins)
+// gpuexp: table[bins] = iota
+// gpuexp: out out[n]
+// gpuexp: in_out counts[bins] = zeros
+// gpuexp: f<<<ceil_div(n, 128), 128>>>(h, b, in, table, out, counts, n, scale, 1)
+// gpuexp: check out[i] = scale*h[i] + b[i]*table[in[i]] + (i > 0 ? h[i - 1] : 0)
+// gpuexp: check counts[k] = before(counts[k]) + sum(i < n: in[i] == k)
+// gpuexp: tolerance 1e-5
+// gpuexp: option -DTILE=128
+__global__ void f(const __half* h, const __nv_bfloat16* b, const int* in, const double* table,
+                  float* out, unsigned* counts, int n, float scale, bool adds) {
+  const int i = blockIdx.x * TILE + threadIdx.x;
+  if (i >= n) return;
+  float sum = scale * __half2float(h[i]) + __bfloat162float(b[i]) * (float)table[in[i]];
+  if (adds && i > 0) sum += __half2float(h[i - 1]);
+  out[i] = sum;
+  atomicAdd(counts + in[i], 1);
+}
+)");
+  const nlohmann::json rows = verified_rows(file);
+  REQUIRE(rows.size() == 1);
+  INFO(rows[0]["reason"]);
+  CHECK(rows[0]["status"] == "passed");
+}
+
+TEST_CASE("a wrapper declares kernels of a file that it includes", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  folder.write("original.cuh", kKernel);
+  const std::string file =
+      folder.write("wrapper.cu",
+                   "#include \"original.cuh\"\n// gpuexp: n = 1000\n// gpuexp: a[n] b[n] c[n]\n"
+                   "// gpuexp: add<<<ceil_div(n, 256), 256>>>(a, b, c, n)\n"
+                   "// gpuexp: check c[i] = a[i] + b[i]\n");
+  CHECK(verified_rows(file)[0]["status"] == "passed");
+}
+
+TEST_CASE("times of a kernel file are predicted for another GPU", "[machine_code]") {
+  if (!has_compiler()) return;
+  const Outcome outcome = gpuexp("predict " + kExamples + "vector_add.cu --gpu rtx_4090 --json");
+  INFO(outcome.output);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, contains_text("vector_add.cu/add/n=16777216/cold"));
+  CHECK_THAT(gpuexp("predict " + kExamples + "vector_add.cu --gpu rtx_4090").output,
+             contains_text("computed for NVIDIA GeForce RTX 4090 24GB, not measured"));
+  CHECK(gpuexp("predict " + kExamples + "sgemm.cu --gpu h200,a100_sxm4_80gb").exit_code == 0);
+}
+
+TEST_CASE("describe lists a kernel file's parameters, variants and machine code",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const Outcome outcome = gpuexp("describe " + kExamples + "transpose.cu");
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  for (const char* text :
+       {"  rows = 1024: declared in docs/examples/transpose.cu:", "  tile (compare to naive)\n",
+        "  padded (compare to tile)\n", "4096 B of shared memory"})
+    CHECK_THAT(outcome.output, contains_text(text));
+}
+
+TEST_CASE("a config names a kernel file by a path relative to the current folder",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const auto config = [&](const std::string& family) {
+    return folder.write(
+        "c.json",
+        nlohmann::json{
+            {"name", "c"},
+            {"experiments",
+             {{{"family", family}, {"axes", {{"n", {100, 300}}}}, {"modes", {"cold", "warm"}}}}}}
+            .dump());
+  };
+  const std::string json = folder.path("report.json");
+  const std::string in_folder = "true; cd '" + folder.path("") + "';";
+  for (const std::string& family : {std::string("./add.cu"), folder.path("add.cu")}) {
+    const Outcome outcome =
+        gpuexp("verify " + config(family) + kSimulated + " --quiet --json " + json, in_folder);
+    INFO(outcome.output);
+    REQUIRE(outcome.exit_code == 0);
+    const auto rows = nlohmann::json::parse(read_file(json))["rows"];
+    REQUIRE(rows.size() == 4);
+    for (const auto& row : rows)
+      CHECK(row["status"] == "passed");
+  }
+  check_refused(config("./absent.cu"), "absent.cu: there is no such file");
+}
+
+TEST_CASE("results are explained and reported without the file, and resumed only with it",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string text = KernelFolder::declared(
+      kLaunch, kLaunch + "\n// gpuexp: small = add<<<ceil_div(n, 32), 32>>> vs add");
+  const std::string file = folder.write("two.cu", text);
+  const std::string out = folder.path("out");
+  const Outcome run = gpuexp("run " + file + kSimulated + " --counters --quiet --out " + out);
+  INFO(run.output);
+  REQUIRE(run.exit_code == 0);
+  const std::string resume = "run --resume " + out + kSimulated + " --quiet";
+  CHECK(gpuexp(resume).exit_code == 0);
+
+  folder.write("two.cu", text + "// changed\n");
+  const Outcome changed = gpuexp(resume);
+  INFO(changed.output);
+  CHECK(changed.exit_code == 2);
+  CHECK_THAT(changed.output,
+             contains_text("two.cu has changed since the run began: its SHA-256 begins with"));
+
+  fs::remove(file);
+  CHECK(gpuexp(resume).exit_code == 2);
+  const Outcome explained = gpuexp("explain " + out);
+  INFO(explained.output);
+  CHECK(explained.exit_code == 0);
+  CHECK_THAT(explained.output, contains_text(" small and add "));
+  const Outcome reported = gpuexp("report " + out + " --format csv");
+  CHECK(reported.exit_code == 0);
+  CHECK_THAT(reported.output, contains_text("two.cu/small/n=1000/cold"));
+  const nlohmann::json report = nlohmann::json::parse(read_file(out + "/results.json"));
+  const auto& inputs = report["provenance"]["inputs"];
+  REQUIRE(inputs.size() == 1);
+  CHECK(inputs[0]["path"] == file);
+}
+
+// ---- docs/own_kernel.md
+
+const fs::path kPage = fs::path(GPUEXP_SOURCE_DIR) / "docs" / "own_kernel.md";
+
+/// The output without the line that has version and date. Results are in another folder on the
+/// page.
+std::string shown(std::string output, const std::string& folder) {
+  static const std::regex header(R"((^|\n)gpuexp \d[^\n]*\n)");
+  output = std::regex_replace(output, header, "$1");
+  for (std::size_t at = 0; (at = output.find(folder, at)) != std::string::npos;)
+    output.replace(at, folder.size(), "results/transpose");
+  return output.substr(std::min(output.find_first_not_of('\n'), output.size()));
+}
+
+TEST_CASE("the outputs in docs/own_kernel.md match the program's", "[machine_code]") {
+  if (!has_compiler()) return;
+  const WithoutGpu hidden;
+  const ScratchFolder scratch;
+  const std::string folder = (scratch.path() / "transpose").string();
+  std::string page = read_file(kPage);
+  const std::string begin = "```\n$ gpuexp ";
+  const std::string fence = "```\n";
+  int examples = 0;
+  for (std::size_t at = 0; (at = page.find(begin, at)) != std::string::npos; ++examples) {
+    const std::size_t command = at + begin.size();
+    const std::size_t text = page.find('\n', command) + 1;
+    const std::size_t end = page.find(fence, text);
+    REQUIRE(end != std::string::npos);
+    std::string arguments = page.substr(command, text - 1 - command);
+    const std::size_t results = arguments.find("results/transpose");
+    if (results != std::string::npos)
+      arguments.replace(results, std::string("results/transpose").size(), folder);
+    const std::string printed = shown(gpuexp(arguments).output, folder);
+    INFO(arguments);
+    if (std::getenv("GPUEXP_UPDATE_GOLDEN")) {
+      page.replace(text, end - text, printed);
+    } else {
+      CHECK(page.substr(text, end - text) == printed);
+    }
+    at = page.find(fence, text);
+  }
+  CHECK(examples == 5);
+
+  // The table of counters, from the results that the page's command wrote.
+  const auto rows = nlohmann::json::parse(read_file(folder + "/results.json"))["rows"];
+  for (const std::string counter :
+       {"global_store_sectors_per_request", "l2_sectors", "shared_load_wavefronts"}) {
+    std::string line = "| " + counter + " |";
+    for (const auto& row : rows) {
+      if (row["param.columns"] != 4096) continue;
+      const double value = row["counter." + counter];
+      line += " " + std::to_string(std::llround(value)) + " |";
+    }
+    const std::size_t at = page.find("| " + counter + " |");
+    REQUIRE(at != std::string::npos);
+    const std::size_t length = page.find('\n', at) - at;
+    if (std::getenv("GPUEXP_UPDATE_GOLDEN")) {
+      page.replace(at, length, line);
+    } else {
+      CHECK(page.substr(at, length) == line);
+    }
+  }
+  if (std::getenv("GPUEXP_UPDATE_GOLDEN")) std::ofstream(kPage) << page;
+}
+
+TEST_CASE("the code in docs/own_kernel.md is that of the examples") {
+  const std::string page = read_file(kPage);
+  std::string examples;
+  for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / kExamples))
+    examples += read_file(entry.path());
+  const std::string begin = "```cpp\n";
+  int blocks = 0;
+  for (std::size_t at = 0; (at = page.find(begin, at)) != std::string::npos; ++blocks) {
+    at += begin.size();
+    const std::string code = page.substr(at, page.find("```\n", at) - at);
+    INFO(code);
+    CHECK(examples.find(code) != std::string::npos);
+  }
+  CHECK(blocks == 2);
+}
+
+}  // namespace
+}  // namespace gpuexp::test
