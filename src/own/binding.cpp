@@ -270,7 +270,7 @@ class Binder {
     }
     if (!index || !is_output(bound_->buffers[*index].role))
       fail_at(declared.place,
-              fmt::format("'{}' is no output{}", shorten(output), allowed_names(output, outputs)));
+              fmt::format("'{}' is not an output{}", shorten(output), allowed_names(output, outputs)));
     check_reads(declared, declared.check.expression().root());
   }
 

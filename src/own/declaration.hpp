@@ -36,7 +36,7 @@ Place after(Place place, std::size_t columns);
 
 struct PlacedExpression {
   Expression expression;
-  Place place;  ///< of its first character
+  Place place;  ///< first character
 };
 
 struct DeclaredParameter {
@@ -48,8 +48,8 @@ struct DeclaredParameter {
 
 struct DeclaredFill {
   FillKind kind = FillKind::uniform;
-  std::optional<PlacedExpression> low;   ///< of `integers`
-  std::optional<PlacedExpression> high;  ///< of `integers`
+  std::optional<PlacedExpression> low;   ///< lowest value; only of `integers`
+  std::optional<PlacedExpression> high;  ///< above the highest value; only of `integers`
   Place place;
 };
 
@@ -80,7 +80,7 @@ struct DeclaredVariant {
 
 struct DeclaredCheck {
   Check check;
-  Place place;  ///< of the check's first character
+  Place place;  ///< first character of the check
 };
 
 struct Declaration {
@@ -90,15 +90,11 @@ struct Declaration {
   std::vector<DeclaredVariant> variants;
   std::vector<DeclaredCheck> checks;
   std::vector<PlacedExpression> requirements;
-  std::vector<std::string> options;  ///< of the compiler
+  std::vector<std::string> options;  ///< compiler options
   std::optional<double> tolerance;   ///< relative; empty: derived from the check
 
   const DeclaredBuffer* find_buffer(std::string_view name) const;
 };
-
-/// Parses the declaration in the text of the kernel file `file`. Throws DeclarationError for a
-/// statement that is not understood or given twice, and if there is no statement at all.
-Declaration read_declaration(const std::string& file, std::string_view source);
 
 /// Calls `evaluate`. An ExpressionError becomes an error in the text that begins at `place`.
 template <class Evaluate>

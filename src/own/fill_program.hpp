@@ -23,8 +23,8 @@ struct FillProgram {
   FillKind kind = FillKind::zeros;
   DataType type = DataType::fp32;
   std::uint64_t seed = 0;
-  std::int64_t low = 0;   ///< of `integers`
-  std::int64_t high = 1;  ///< of `integers`
+  std::int64_t low = 0;   ///< lowest value; only of `integers`
+  std::int64_t high = 1;  ///< above the highest value; only of `integers`
 };
 
 /// Uniform in [-1, 1), exact in fp32.

@@ -12,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/utf8.hpp"
 #include "compile/nvcc_text.hpp"
+#include "own/declaration_reader.hpp"
 #include "own/own_family.hpp"
 #include "sass/loaded_kernels.hpp"
 

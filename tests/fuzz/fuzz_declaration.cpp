@@ -4,7 +4,7 @@
 
 #include "compile/kernel_symbols.hpp"
 #include "fuzz/promises.hpp"
-#include "own/declaration.hpp"
+#include "own/declaration_reader.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"
 

@@ -1,9 +1,8 @@
 // Comment lines of a kernel file that declare its parameters, buffers, launches and checks.
-#include "own/declaration.hpp"
-
 #include <algorithm>
 #include <string>
 
+#include "own/declaration_reader.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::own {
@@ -174,7 +173,7 @@ TEST_CASE("statements that are not understood", "[declaration]") {
       {{" ", "1:11: expected a statement, found the end of the line"},
        {"n = 4\n4 = n", "2:12: expected a statement, found '4 = n'"},
        {"run fast",
-        "1:12: 'run fast' is no statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
+        "1:12: 'run fast' is not a statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
         "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, tolerance or option"},
        {"in", "1:14: expected the name of a buffer, found the end of the line"},
        {"in 4", "1:15: expected the name of a buffer, found '4'"},
@@ -236,9 +235,9 @@ TEST_CASE("launches that are not understood", "[declaration]") {
        {"f<<<1, 2>>>(x y)", "1:26: expected ')' after the arguments, found 'y)'"},
        {"f<<<1, 2>>> x", "1:24: expected the end of the statement, found 'x'"},
        {"f<<<1, 2>>> vs", "1:26: expected the name of a variant, found the end of the line"},
-       {"f<<<1, 2>>> vs f", "1:27: 'f' is no variant declared above"},
+       {"f<<<1, 2>>> vs f", "1:27: 'f' is not a variant declared above"},
        {"fast = f<<<1, 2>>>\nf<<<1, 2>>> vs fats",
-        "2:27: 'fats' is no variant declared above; did you mean 'fast'? allowed: fast"},
+        "2:27: 'fats' is not a variant declared above; did you mean 'fast'? allowed: fast"},
        {"v = <<<1, 2>>>", "1:16: expected the name of a kernel, found '<<<1, 2>>>'"},
        {"f<8><<<1, 2>>>",
         "1:13: template arguments are not supported yet; instantiate one kernel in the file, as in "

@@ -5,6 +5,7 @@
 
 #include "compile/kernel_symbols.hpp"
 #include "device/device_spec.hpp"
+#include "own/declaration_reader.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"
 #include "support/catch.hpp"
@@ -265,8 +266,8 @@ TEST_CASE("checks that do not fit the buffers", "[own_binding]") {
        {"n = 4\nx[n] y[n] z[n][n][2][1]\nadd<<<1, 4>>>",
         "2:22: output 'z' has no check, so its values cannot be verified; add one, such as 'check "
         "z[i][j][k][l] = …', or declare the buffer as 'in z' if no kernel writes it"},
-       {kAdd + "\ncheck x[i] = 1", "7:18: 'x' is no output; allowed: z"},
-       {kAdd + "\ncheck zz[i] = 1", "7:18: 'zz' is no output; did you mean 'z'? allowed: z"},
+       {kAdd + "\ncheck x[i] = 1", "7:18: 'x' is not an output; allowed: z"},
+       {kAdd + "\ncheck zz[i] = 1", "7:18: 'zz' is not an output; did you mean 'z'? allowed: z"},
        {add_with("z[i] =", "z[i][j] ="), "6:18: 'z' has 1 dimension, found 2 indices"},
        {add_with("+ y[i]", "+ y[i][i]"), "6:32: 'y' has 1 dimension, found 2 indices"},
        {add_with("+ y[i]", "+ v[i]"), "6:32: unknown buffer 'v'; allowed: x, y"},

@@ -1,0 +1,318 @@
+#include "own/declaration_reader.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/names.hpp"
+#include "base/text_parts.hpp"
+#include "compile/compile_options.hpp"
+#include "compile/kernel_symbols.hpp"
+#include "own/parameter_values.hpp"
+#include "own/statement.hpp"
+
+namespace gpuexp::own {
+
+namespace {
+
+constexpr std::string_view kMark = "gpuexp:";
+constexpr std::size_t kMaxStatements = 1000;
+
+// ---- parts of statements
+
+FillKind fill_kind(Statement& s) {
+  constexpr std::pair<const char*, FillKind> kFills[] = {{"uniform", FillKind::uniform},
+                                                         {"normal", FillKind::normal},
+                                                         {"integers", FillKind::integers},
+                                                         {"iota", FillKind::iota},
+                                                         {"zeros", FillKind::zeros}};
+  const Place place = s.place();
+  const std::string found = s.name("a fill such as uniform or zeros");
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : kFills) {
+    if (found == name) return kind;
+    names.emplace_back(name);
+  }
+  s.fail_at(place, fmt::format("unknown fill '{}'{}", shorten(found), allowed_names(found, names)));
+}
+
+DeclaredFill read_fill(Statement& s) {
+  DeclaredFill fill;
+  fill.place = s.place();
+  fill.kind = fill_kind(s);
+  if (fill.kind != FillKind::integers) return fill;
+  s.expect("(", "integers, such as in integers(0, 100)");
+  fill.low = s.expression();
+  s.expect(",", "the lowest integer");
+  fill.high = s.expression();
+  s.expect(")", "the end of the range");
+  return fill;
+}
+
+DeclaredBuffer read_buffer(Statement& s, std::optional<BufferRole> role) {
+  constexpr std::size_t kMaxRank = 4;
+  DeclaredBuffer buffer;
+  buffer.place = s.place();
+  buffer.role = role;
+  buffer.name = s.name("the name of a buffer");
+  while (s.takes("[")) {
+    buffer.extents.push_back(s.expression());
+    s.expect("]", "the extent");
+  }
+  if (buffer.extents.empty())
+    s.fail(fmt::format("expected the extent of {0}, such as {0}[n], found {1}", buffer.name,
+                       s.found()));
+  if (buffer.extents.size() > kMaxRank)
+    s.fail_at(buffer.place, fmt::format("{} has {} extents; expected at most {}", buffer.name,
+                                        buffer.extents.size(), kMaxRank));
+  return buffer;
+}
+
+/// One value, or up to three in parentheses, which the next value or the end of the launch follows.
+std::vector<PlacedExpression> read_dimensions(Statement& s, std::string_view what) {
+  constexpr std::size_t kMaxDimensions = 3;
+  const Statement whole = s;
+  s.takes_word("dim3");
+  if (s.takes("(")) {
+    std::vector<PlacedExpression> dimensions;
+    do {
+      dimensions.push_back(s.expression());
+    } while (s.takes(","));
+    s.expect(")", what);
+    if (dimensions.size() > kMaxDimensions)
+      whole.fail(fmt::format("{} has {} dimensions; expected at most {}", what, dimensions.size(),
+                             kMaxDimensions));
+    const bool is_end = s.rest().starts_with(',') || s.rest().starts_with(">>>");
+    if (is_end || dimensions.size() > 1) return dimensions;
+  }
+  // Without parentheses, or with parentheses that belong to the expression: (n + 255) / 256.
+  s = whole;
+  return {s.expression()};
+}
+
+void refuse_template_arguments(const Statement& s, const std::string& kernel) {
+  if (!s.rest().starts_with('<') || s.rest().starts_with("<<<")) return;
+  s.fail(fmt::format(
+      "template arguments are not supported yet; instantiate one kernel in the file, as in "
+      "'template __global__ void {0}<64>(float*, int);', and launch it as {0}<<<GRID, BLOCK>>>",
+      kernel));
+}
+
+DeclaredLaunch read_launch(Statement& s, std::string kernel, Place place) {
+  DeclaredLaunch launch;
+  launch.kernel = std::move(kernel);
+  launch.place = place;
+  refuse_template_arguments(s, launch.kernel);
+  s.expect("<<<", "the kernel's name");
+  launch.grid = read_dimensions(s, "the grid");
+  s.expect(",", "the grid");
+  launch.block = read_dimensions(s, "the block");
+  if (s.takes(",")) launch.shared_bytes = s.expression();
+  if (launch.shared_bytes && s.rest().starts_with(','))
+    s.fail("a launch has no stream here; expected '>>>' after the bytes of shared memory");
+  s.expect(">>>", "the launch's grid, block and bytes of shared memory");
+  if (!s.takes("(")) return launch;
+  launch.arguments.emplace();
+  if (s.takes(")")) return launch;
+  do {
+    launch.arguments->push_back(s.expression());
+  } while (s.takes(","));
+  s.expect(")", "the arguments");
+  return launch;
+}
+
+double read_tolerance(Statement& s) {
+  const PlacedExpression declared = s.expression();
+  double value = 0;
+  try {
+    value = declared.expression.real({});
+  } catch (const ExpressionError& error) {
+    s.fail_at(after(declared.place, error.column()), error.what());
+  }
+  if (!(value >= 0 && value < 1))
+    s.fail_at(declared.place,
+              fmt::format("the tolerance is {}; expected a number from 0 to below 1, relative to "
+                          "the magnitude of the expected value",
+                          value));
+  s.expect_end();
+  return value;
+}
+
+// ---- statements
+
+class Reader {
+ public:
+  explicit Reader(const std::string& file) { declaration_.file = file; }
+
+  void read(Statement s) {
+    const Place place = s.place();
+    if (++statements_ > kMaxStatements)
+      s.fail(fmt::format("a declaration has at most {} statements", kMaxStatements));
+    if (s.takes_keyword("check")) return read_check(s);
+    if (s.takes_keyword("require")) return read_requirement(s);
+    if (s.takes_keyword("tolerance")) return read_tolerance_once(s, place);
+    if (s.takes_keyword("option")) return read_options(s);
+    if (s.takes_keyword("in")) return read_buffers(s, BufferRole::input);
+    if (s.takes_keyword("out")) return read_buffers(s, BufferRole::output);
+    if (s.takes_keyword("in_out")) return read_buffers(s, BufferRole::in_out);
+    const Statement whole = s;
+    std::string name = s.name("a statement");
+    if (s.rest().starts_with('[')) {
+      Statement again = whole;
+      return read_buffers(again, std::nullopt);
+    }
+    refuse_template_arguments(s, name);
+    if (s.rest().starts_with("<<<")) {
+      std::string kernel = name;
+      return read_variant(s, std::move(name), std::move(kernel), place, place);
+    }
+    if (!s.takes("="))
+      whole.fail(
+          fmt::format("{} is not a statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
+                      "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, tolerance or "
+                      "option",
+                      whole.found()));
+    read_definition(s, std::move(name), place);
+  }
+
+  Declaration finished(std::string_view source) {
+    if (statements_ > 0) return std::move(declaration_);
+    const std::vector<std::string> kernels = kernels_in(source);
+    own::fail(declaration_.file, {1, 1},
+              fmt::format("the file has no declaration; expected comment lines that begin with '// "
+                          "gpuexp:' and launch {}",
+                          kernels.empty()
+                              ? "a kernel, found no kernel, either"
+                              : fmt::format("one of its kernels: {}", fmt::join(kernels, ", "))));
+  }
+
+ private:
+  /// A parameter or buffer with the name, and what it is.
+  using Named = std::map<std::string, std::pair<std::string, Place>>;
+
+  void add_name(Named& names, const std::string& name, const std::string& what,
+                const Place& place) const {
+    const auto [other, is_new] = names.emplace(name, std::pair(what, place));
+    if (is_new) return;
+    const auto& [first, at] = other->second;
+    own::fail(declaration_.file, place,
+              first == what
+                  ? fmt::format("{} '{}' is declared twice, first in line {}", what, name, at.line)
+                  : fmt::format("{} '{}' has the name of the {} in line {}; rename one "
+                                "of them",
+                                what, name, first, at.line));
+  }
+
+  void read_options(Statement& s) {
+    const Place place = s.place();
+    std::string_view rest = s.take_rest();
+    std::vector<std::string> words;
+    while (!rest.empty())
+      words.emplace_back(take_word(rest));
+    if (words.empty()) s.fail("expected an option of the compiler, such as -DTILE=32");
+    try {
+      parsed_options(words);
+    } catch (const ConfigError& error) {
+      s.fail_at(place, error.what());
+    }
+    declaration_.options.insert(declaration_.options.end(), words.begin(), words.end());
+  }
+
+  /// `x[n] y[n]`, with a fill after `=` if there is one buffer.
+  void read_buffers(Statement& s, std::optional<BufferRole> role) {
+    const std::size_t before = declaration_.buffers.size();
+    do {
+      DeclaredBuffer buffer = read_buffer(s, role);
+      add_name(names_, buffer.name, "buffer", buffer.place);
+      declaration_.buffers.push_back(std::move(buffer));
+    } while (!s.is_empty() && !s.rest().starts_with('='));
+    if (s.is_empty()) return;
+    if (declaration_.buffers.size() > before + 1)
+      s.fail(
+          "a statement with a fill declares one buffer; declare each buffer in a line of its "
+          "own");
+    s.takes("=");
+    declaration_.buffers.back().fill = read_fill(s);
+    s.expect_end();
+  }
+
+  /// NAME = … is a launch if "<<<" follows, otherwise a parameter.
+  void read_definition(Statement& s, std::string name, Place place) {
+    if (s.rest().find("<<<") == std::string_view::npos) {
+      add_name(names_, name, "parameter", place);
+      std::vector<Value> values = read_values(s, name);
+      declaration_.parameters.push_back({std::move(name), std::move(values), place});
+      return;
+    }
+    const Place at = s.place();
+    std::string kernel = s.name("the name of a kernel");
+    read_variant(s, std::move(name), std::move(kernel), place, at);
+  }
+
+  void read_variant(Statement& s, std::string id, std::string kernel, Place place, Place at) {
+    DeclaredVariant variant;
+    variant.launch = read_launch(s, std::move(kernel), at);
+    if (s.takes_word("vs")) {
+      const Place compared = s.place();
+      variant.compare_to = s.name("the name of a variant");
+      require_variant(variant.compare_to, compared);
+    }
+    s.expect_end();
+    add_name(variant_names_, id, "variant", place);
+    variant.id = std::move(id);
+    variant.place = place;
+    declaration_.variants.push_back(std::move(variant));
+  }
+
+  void require_variant(const std::string& name, const Place& place) const {
+    std::vector<std::string> earlier;
+    for (const DeclaredVariant& variant : declaration_.variants)
+      earlier.push_back(variant.id);
+    if (std::ranges::find(earlier, name) != earlier.end()) return;
+    own::fail(declaration_.file, place,
+              fmt::format("'{}' is not a variant declared above{}", shorten(name),
+                          earlier.empty() ? "" : allowed_names(name, earlier)));
+  }
+
+  void read_check(Statement& s) {
+    DeclaredCheck check = s.check();
+    add_name(checked_, check.check.output(), "the check of", check.place);
+    declaration_.checks.push_back(std::move(check));
+  }
+
+  void read_requirement(Statement& s) { declaration_.requirements.push_back(s.last_expression()); }
+
+  void read_tolerance_once(Statement& s, const Place& place) {
+    if (declaration_.tolerance) s.fail_at(place, "the tolerance is declared twice");
+    declaration_.tolerance = read_tolerance(s);
+  }
+
+  Declaration declaration_;
+  std::size_t statements_ = 0;
+  Named names_;  // parameters and buffers
+  Named variant_names_;
+  Named checked_;
+};
+
+}  // namespace
+
+Declaration read_declaration(const std::string& file, std::string_view source) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  Reader reader(file);
+  std::string_view rest = source;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  for (int line = 1; !rest.empty(); ++line) {
+    const std::string_view whole = take_until(rest, "\n");
+    std::string_view text = trimmed(whole);
+    if (!text.starts_with("//")) continue;
+    text = trimmed(text.substr(2));
+    if (!text.starts_with(kMark)) continue;
+    reader.read({file, line, whole, text.substr(kMark.size())});
+  }
+  return reader.finished(source);
+}
+
+}  // namespace gpuexp::own
