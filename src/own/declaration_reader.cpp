@@ -169,12 +169,7 @@ class Reader {
       std::string kernel = name;
       return read_variant(s, std::move(name), std::move(kernel), place, place);
     }
-    if (!s.takes("="))
-      whole.fail(
-          fmt::format("{} is not a statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
-                      "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, tolerance or "
-                      "option",
-                      whole.found()));
+    if (!s.takes("=")) refuse(whole, name);
     read_definition(s, std::move(name), place);
   }
 
@@ -206,6 +201,16 @@ class Reader {
                                 what, name, first, at.line));
   }
 
+  [[noreturn]] static void refuse(const Statement& s, const std::string& first_word) {
+    const auto nearest = nearest_name(
+        first_word, {"in", "out", "in_out", "check", "require", "tolerance", "option"});
+    s.fail(
+        fmt::format("{} is not a statement{} expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
+                    "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, tolerance or "
+                    "option",
+                    s.found(), nearest ? fmt::format("; did you mean '{}'?", *nearest) : ";"));
+  }
+
   void read_options(Statement& s) {
     const Place place = s.place();
     std::string_view rest = s.take_rest();
@@ -213,12 +218,12 @@ class Reader {
     while (!rest.empty())
       words.emplace_back(take_word(rest));
     if (words.empty()) s.fail("expected an option of the compiler, such as -DTILE=32");
+    declaration_.options.insert(declaration_.options.end(), words.begin(), words.end());
     try {
-      parsed_options(words);
+      parsed_options(declaration_.options);
     } catch (const ConfigError& error) {
       s.fail_at(place, error.what());
     }
-    declaration_.options.insert(declaration_.options.end(), words.begin(), words.end());
   }
 
   /// `x[n] y[n]`, with a fill after `=` if there is one buffer.

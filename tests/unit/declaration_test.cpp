@@ -175,6 +175,10 @@ TEST_CASE("statements that are not understood", "[declaration]") {
        {"run fast",
         "1:12: 'run fast' is not a statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
         "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, tolerance or option"},
+       {"chek y[i] = 4",
+        "1:12: 'chek y[i] = 4' is not a statement; did you mean 'check'? expected NAME = VALUES, "
+        "BUFFER[EXTENT], [NAME =] KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, "
+        "tolerance or option"},
        {"in", "1:14: expected the name of a buffer, found the end of the line"},
        {"in 4", "1:15: expected the name of a buffer, found '4'"},
        {"in x", "1:16: expected the extent of x, such as x[n], found the end of the line"},
