@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -124,6 +125,45 @@ void set_integers(const Bound& bound, const DeclaredFill& fill, const Names& nam
                      program.high));
 }
 
+// ---- sums that cancel
+
+/// "in x[n]".
+std::string text_of_buffer(const DeclaredBuffer& buffer) {
+  std::string text = "in " + buffer.name;
+  for (const PlacedExpression& extent : buffer.extents)
+    text += "[" + extent.expression.text() + "]";
+  return text;
+}
+
+/// The first input of the check with contents of random sign; null if there is none.
+const BoundBuffer* zero_mean_input(const Bound& bound, const Check& check) {
+  const std::set<std::string> names = check.names();
+  for (const BoundBuffer& buffer : bound.buffers) {
+    const FillKind kind = buffer.declared.fill ? buffer.declared.fill->kind : FillKind::uniform;
+    const bool has_signs = kind == FillKind::uniform || kind == FillKind::normal;
+    if (has_signs && !is_integer(buffer.type) && names.contains(buffer.declared.name))
+      return &buffer;
+  }
+  return nullptr;
+}
+
+/// Sums of n terms of random sign are about √(n/3), and their bound in fp32 is 9.9·√n·2^-24·n/2. At
+/// 2^18 terms the bound is a tenth of the sum, so that 0 passes with a probability of 10 %.
+void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProblem& problem) {
+  constexpr double kMaxTerms = 0x1p18;
+  const DataType type = bound.buffers[output].type;
+  if (bound.tolerance || is_integer(type) || type == DataType::fp64) return;
+  const DeclaredCheck& check = *bound.check_of(output);
+  const double terms = check.check.terms(problem.names, problem.extents[output]).summed;
+  const BoundBuffer* const input = zero_mean_input(bound, check.check);
+  if (terms <= kMaxTerms || !input) return;
+  fail(bound.file, check.place,
+       fmt::format("a sum has {:.0f} terms, and {} has contents of random sign: they cancel, so a "
+                   "wrong result could be within the bound on rounding errors; declare contents "
+                   "such as '{} = integers(0, 100)', or a tolerance",
+                   terms, input->declared.name, text_of_buffer(input->declared)));
+}
+
 }  // namespace
 
 std::int64_t OwnProblem::count(std::size_t buffer) const {
@@ -155,6 +195,7 @@ void check_problem(const Bound& bound, const OwnProblem& problem) {
     if (!is_output(bound.buffers[i].role)) continue;
     program_of(bound, i, problem, no_data);
     tolerance_of(bound, i, problem);
+    refuse_cancellation(bound, i, problem);
   }
 }
 

@@ -295,6 +295,31 @@ TEST_CASE("zeros, NaN and errors of a thousandth fail a softmax", "[own_family]"
     CHECK_THAT(failure(family, variant), contains_text("1500 of 1500 elements are wrong"));
 }
 
+constexpr const char* kSum = R"(// gpuexp: n = 100000
+// gpuexp: in x[n] = integers(0, 100)
+// gpuexp: in_out total[1] = zeros
+// gpuexp: sum = add_all<<<8, 256>>>
+// gpuexp: nothing<<<1, 32>>>
+// gpuexp: misses_one = add_all<<<8, 256>>>(x, total, n - 1)
+// gpuexp: check total[i] = before(total[i]) + sum(k < n: x[k])
+__global__ void add_all(const float* x, float* total, int n) {
+  float sum = 0;
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 2048) sum += x[i];
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  if (threadIdx.x % 32 == 0) atomicAdd(total, sum);
+}
+__global__ void nothing(float* total) {}
+)";
+
+TEST_CASE("a sum with atomics passes, and zero fails", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("sum.cu", kSum);
+  CHECK(failure(family, "sum").empty());
+  CHECK(failure(family, "misses_one", {std::int64_t{50}}) != "");
+  CHECK_THAT(failure(family, "nothing"), contains_text("1 of 1 elements is wrong; first total[0]"));
+}
+
 constexpr const char* kFaults = R"(// gpuexp: n = 100
 // gpuexp: x[n] y[n]
 // gpuexp: scale<<<ceil_div(n, 32), 32>>>

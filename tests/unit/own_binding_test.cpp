@@ -423,6 +423,20 @@ TEST_CASE("the reference's operations include the terms of sums", "[own_binding]
   CHECK(operations(kAdd + "\nrequire n < 4") == 0);
 }
 
+TEST_CASE("long sums of random sign need other contents or a tolerance", "[own_binding]") {
+  const auto sum = [](const std::string& n, const std::string& x) {
+    return "n = " + n + "\n" + x + "\ny[n] z[4]\nadd<<<1, 4>>>\ncheck z[i] = sum(k < n: x[k])";
+  };
+  check_cases(
+      {{sum("2^18", "x[n]"), ""},
+       {sum("2^18 + 1", "x[n]"),
+        "5:18: a sum has 262145 terms, and x has contents of random sign: they cancel, so a wrong "
+        "result could be within the bound on rounding errors; declare contents such as 'in x[n] = "
+        "integers(0, 100)', or a tolerance"},
+       {sum("2^20", "in x[n] = integers(0, 100)"), ""},
+       {sum("2^20", "x[n]") + "\ntolerance 1e-6", ""}});
+}
+
 TEST_CASE("the default tolerance counts roundings", "[own_binding]") {
   const double u = 0x1p-24;
   const Tolerance add = tolerance(kAdd);
@@ -430,7 +444,8 @@ TEST_CASE("the default tolerance counts roundings", "[own_binding]") {
   CHECK(add.absolute == Approx(2 * 0x1p-150));
   CHECK(std::isinf(add.rms_absolute));
   const auto sum = [](const std::string& n) {
-    return tolerance("n = " + n + "\nx[n] y[n] z[4]\nadd<<<1, 4>>>\ncheck z[i] = sum(k < n: x[k])");
+    return tolerance("n = " + n +
+                     "\nin x[n] = iota\ny[n] z[4]\nadd<<<1, 4>>>\ncheck z[i] = sum(k < n: x[k])");
   };
   CHECK(sum("64").relative == Approx(64 * 1.01 * u + u));
   CHECK(sum("2^20").relative == Approx(9.9 * 1024 * 1.01 * u + u));
