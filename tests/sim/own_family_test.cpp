@@ -317,7 +317,7 @@ TEST_CASE("a sum with atomics passes, and zero fails", "[own_family]") {
   const Family& family = folder.load("sum.cu", kSum);
   CHECK(failure(family, "sum").empty());
   CHECK(failure(family, "misses_one", {std::int64_t{50}}) != "");
-  CHECK_THAT(failure(family, "nothing"), contains_text("1 of 1 elements is wrong; first total[0]"));
+  CHECK_THAT(failure(family, "nothing"), contains_text("1 of 1 element is wrong; first total[0]"));
 }
 
 constexpr const char* kFaults = R"(// gpuexp: n = 100
