@@ -281,7 +281,7 @@ class CheckCompiler {
   const Names& parameters_;
   const CheckBuffers& buffers_;
   CheckProgram program_;
-  std::vector<std::string> indices_;  // of the output, then of the enclosing sums
+  std::vector<std::string> indices_;  // the output's, then those of enclosing sums
   std::map<std::string, std::int32_t> views_;
   int stack_ = 0;
 };

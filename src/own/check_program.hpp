@@ -1,5 +1,6 @@
 // The expected value of one output element as a program for a stack machine, which host and device
-// execute. own/check_expression.hpp compiles it from a check expression. C++17, included by .cu files.
+// execute. own/check_expression.hpp compiles it from a check expression. C++17, included by .cu
+// files.
 #pragma once
 
 #include <cmath>
@@ -34,7 +35,7 @@ enum class CheckOp : std::int32_t {
   jump_if_zero,  ///< pops; continues at instruction `operand` if the value is 0
   sum_begin,     ///< pops the number of terms, pushes 0; continues at `operand` without terms
   sum_next,      ///< pops a term and adds it to the sum; continues at `operand` if terms remain
-  // From here on: pop one operand, push the result.
+  // The following operations pop one operand and push the result.
   negate,
   logical_not,
   truth,  ///< 1 if the operand is not 0
@@ -45,7 +46,7 @@ enum class CheckOp : std::int32_t {
   floor,
   ceiling,
   whole_power,  ///< `operand` equal factors, multiplied from left to right
-  // From here on: pop two operands, push the result.
+  // The following operations pop two operands and push the result.
   add,
   subtract,
   multiply,
@@ -83,10 +84,10 @@ struct BufferView {
 struct CheckProgram {
   CheckInstruction instructions[kMaxInstructions];
   BufferView buffers[kMaxBuffers];
-  std::int64_t extents[kMaxRank] = {};  ///< of the output
+  std::int64_t extents[kMaxRank] = {};  ///< the output's
   std::int32_t instruction_count = 0;
   std::int32_t buffer_count = 0;
-  std::int32_t rank = 0;  ///< of the output; its indices precede those of sums
+  std::int32_t rank = 0;  ///< the output's; its indices precede those of sums
 };
 static_assert(std::is_trivially_copyable_v<CheckProgram> && sizeof(CheckProgram) <= 3584,
               "a kernel has at most 4 KiB of parameters");
@@ -147,7 +148,7 @@ GPUEXP_HOST_DEVICE inline double loaded(const void* data, DataType type, std::in
 }
 
 // In the comments below, a has the error A·u·ma, where ma is its magnitude and A its number of
-// roundings; likewise b. u is the unit roundoff, and |a| <= ma.
+// roundings, and b has the error B·u·mb. u is the unit roundoff, and |a| <= ma.
 
 // The error of √a is A·u·ma/(2√a), and its rounding adds u·√a. If a nearly cancels, the first term
 // grows beyond √(A·u·ma), which also bounds the error. With u = 2^-24, this is at most

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/config_error.hpp"
 #include "base/names.hpp"
 #include "base/text_parts.hpp"
 #include "compile/compile_options.hpp"

@@ -42,10 +42,10 @@ class ExpressionError : public std::runtime_error {
 /// An immutable expression. Copies share the syntax tree.
 class Expression {
  public:
-  static constexpr std::size_t kMaxLength = 4096;       ///< bytes
-  static constexpr int kMaxNesting = 64;                ///< of parentheses, functions and signs
-  static constexpr int kMaxHeight = 256;                ///< of the tree: a + b + c has 3
-  static constexpr std::int64_t kMaxTerms = 1'000'000;  ///< of all sums of one evaluation
+  static constexpr std::size_t kMaxLength = 4096;  ///< bytes
+  static constexpr int kMaxNesting = 64;  ///< parentheses, functions and signs in each other
+  static constexpr int kMaxHeight = 256;  ///< the tree's: a + b + c has 3
+  static constexpr std::int64_t kMaxTerms = 1'000'000;  ///< in all sums of one evaluation
 
   /// Parses the text from `begin` to its end. Columns count from the start of the text.
   static Expression parse(std::string_view text, std::size_t begin = 0);

@@ -46,10 +46,10 @@ using NodePointer = std::shared_ptr<const Node>;
 
 struct Node {
   NodeKind kind = NodeKind::integer;
-  std::size_t column = 0;  ///< of the name, literal or operator
+  std::size_t column = 0;  ///< where the name, literal or operator begins
   std::string name;        ///< as in the text: of a name, function, buffer or index; of a literal
   std::int64_t integer = 0;
-  double real = 0;  ///< of literals of both kinds
+  double real = 0;  ///< the value of a literal of either kind
   std::vector<NodePointer> operands;
   int height = 1;  ///< number of nodes on the longest path to a leaf
 

@@ -13,7 +13,7 @@ struct KernelResource;
 struct LoadedCode {
   const KernelResource* resource = nullptr;  ///< valid until the program ends
   std::string cubin;                         ///< file that contains the kernel
-  std::string hash;                          ///< of everything that the machine code depends on
+  std::string hash;  ///< identifies everything that the machine code depends on
 };
 
 /// Its address is the kernel's Shape::kernel.
