@@ -168,7 +168,7 @@ TEST_CASE("each command refuses a wrong declaration, with its place, before anyt
         "plan " + unknown + " --gpu h200", "predict " + unknown + " --gpu h200",
         "describe " + unknown})
     check_refuses(command,
-                  "gpuexp: " + unknown + ":1:12: 'hello world' is no statement; expected ");
+                  "gpuexp: " + unknown + ":1:12: 'hello world' is not a statement; ");
   const auto check_change = [&](const std::string& part, const std::string& by,
                                 const std::string& message) {
     check_refused(folder.write("add.cu", KernelFolder::declared(part, by)),
