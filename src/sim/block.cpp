@@ -236,10 +236,12 @@ void Block::run_turn(Warp& warp) {
   warp.ends_turn = false;
   warp.polls = false;
   const std::uint64_t max_steps = std::min(kTurn, launch.checks.max_instructions);
-  for (std::uint64_t step = 0;
-       step < max_steps && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;
+  std::uint64_t step = 0;
+  for (; step < max_steps && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;
        ++step, ++warp.steps)
     execute_next(warp, ops);
+  // Only a warp that runs on for a whole turn may be in an endless loop.
+  if (step == kTurn && launch.stop && (*launch.stop)()) throw Stopped("the run was ended");
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,9 @@ struct LaunchState {
   Checks checks;
   const Observation* observation = nullptr;  ///< records per instruction or warp; null: none
   bool counts_accesses = true;               ///< false: Block::memory stays 0
+  /// Called by the thread that executes the block while a warp runs without waiting. If it returns
+  /// true, the block throws Stopped. Null: never called.
+  const std::function<bool()>* stop = nullptr;
   /// Whether mma.sync sums in fp32: faster, and accurate enough for branches and addresses.
   bool is_approximate = false;
   /// Whether warps execute without waiting for other warps: barriers and mbarrier phases count as

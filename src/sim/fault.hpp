@@ -70,4 +70,10 @@ class Fault : public std::runtime_error {
   std::string sentence_;
 };
 
+/// The execution ended because its caller asked for it.
+class Stopped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace gpuexp::sim

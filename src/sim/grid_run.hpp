@@ -40,11 +40,6 @@ struct KernelExecution {
   MetricValues metrics() const { return metric_values(*program, counts, memory); }
 };
 
-class Stopped : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 class GridRun {
  public:
   /// Uses `threads` host threads. Each thread calls `stop` before it executes a cluster. If `stop`

@@ -163,6 +163,7 @@ LaunchState Simulator::launch_of(const KernelStep& step) {
   LaunchState launch;
   launch.program = &kernel.program;
   launch.global = &memory_;
+  launch.stop = &stop;
   launch.grid = step.shape.grid;
   launch.block = step.shape.block;
   launch.cluster = step.shape.cluster;

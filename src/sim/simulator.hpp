@@ -62,7 +62,8 @@ class Simulator {
   /// on first access, by the loop or by the kernel's blocks.
   void fill(const Steps& steps);
 
-  /// Called between blocks by several host threads. If it returns true, the run throws Stopped.
+  /// Called by several host threads, between blocks and within blocks that run for long. If it
+  /// returns true, the run throws Stopped.
   std::function<bool()> stop = [] { return false; };
   unsigned threads;
   /// Called for kernels that lack machine code for the compute capability. If empty, such kernels

@@ -1,6 +1,7 @@
 // Users' kernel files: compiled, launched as they declare, and verified on the CPU.
 #include "own/own_family.hpp"
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 
@@ -498,6 +499,29 @@ TEST_CASE("a changed launch line changes the prediction", "[own_family]") {
   CHECK(predicted_us(again, again.write("copy.cu", source("256")), kept.path()).at("copy") ==
         of_256);
   CHECK(files_kept() == 2 * predictions);
+}
+
+TEST_CASE("an endless kernel ends at the time limit of launches", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("endless.cu", R"(// gpuexp: n = 64
+// gpuexp: x[n] y[n]
+// gpuexp: spin<<<1, 64>>>
+// gpuexp: check y[i] = x[i]
+__global__ void spin(const float* x, float* y, int n) {
+  volatile float* to = y;
+  for (float s = 1; s > 0; s = s > 1e30f ? 1 : s * 1.0001f) to[threadIdx.x] = x[threadIdx.x];
+}
+)");
+  SimulatedOptions options;
+  options.launch_timeout_s = 0.2;
+  const auto limited = make_simulated_executor(device(), no_kernels(), options);
+  limited->set_up(family, family.defaults(), 7);
+  const auto began = std::chrono::steady_clock::now();
+  CHECK_THROWS_WITH(limited->verify(family.variants.front(), Mode::cold),
+                    "did not end within 0.2 s of simulation (--launch-timeout)");
+  // The instruction limit, 2^28 per warp, would take minutes.
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
 }
 
 }  // namespace
