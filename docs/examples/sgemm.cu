@@ -19,9 +19,9 @@ constexpr int kTile = 32;  // rows and columns of a block's tile
 
 // ---- naive: two loads from global memory per multiply-add
 //
-// Lanes are neighbours along the rows of `b` and `c`, so loads of `b` are contiguous, and all lanes
-// of a warp load the same element of `a`. L1 and L2 serve most loads, but each multiply-add needs
-// two load instructions.
+// Lanes are neighbours along the rows of `b` and `c`, so loads of `b` are contiguous. All lanes of
+// a warp load the same element of `a`. L1 and L2 serve most loads, but each multiply-add needs two
+// load instructions.
 
 __global__ void sgemm_naive(int m, int n, int k, float alpha, const float* a, const float* b,
                             float beta, float* c) {

@@ -139,8 +139,8 @@ std::optional<double> warps_in_flight(const ResultRecord& row);
 /// `factor` as a share of `measured` on a logarithmic scale: log(factor) / log(measured).
 double share_of_factor(double factor, double measured);
 
-/// True if `factor` is more than twice `measured` on a logarithmic scale, and more than 3 % larger:
-/// of a measured factor of 1.02, twice is within the accuracy of the rates.
+/// True if `factor` is more than twice `measured` on a logarithmic scale, and more than 3 % larger.
+/// The rates are not accurate enough to tell a factor of 1.04 from a measured one of 1.02.
 bool exceeds(double factor, double measured);
 
 struct Launched {

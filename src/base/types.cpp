@@ -1,14 +1,10 @@
 #include "base/types.hpp"
 
-#include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <stdexcept>
 
 #include <fmt/format.h>
+
+#include "base/stored_element.hpp"
 
 namespace gpuexp {
 
@@ -50,48 +46,8 @@ double unit_roundoff(DataType type) {
   return info(type).unit_roundoff;
 }
 
-namespace {
-
-template <class T>
-double read_as(const unsigned char* bytes) {
-  T x;
-  std::memcpy(&x, bytes, sizeof x);
-  return static_cast<double>(x);
-}
-
-// IEEE 754 binary16: 1 sign, 5 exponent, 10 mantissa bits.
-double half_to_double(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 0x1F;
-  const int mantissa = bits & 0x3FF;
-  double magnitude = std::ldexp(1024 + mantissa, exponent - 25);
-  if (exponent == 0) magnitude = std::ldexp(mantissa, -24);
-  if (exponent == 0x1F) {
-    magnitude = mantissa == 0 ? std::numeric_limits<double>::infinity()
-                              : std::numeric_limits<double>::quiet_NaN();
-  }
-  return (bits & 0x8000) ? -magnitude : magnitude;
-}
-
-}  // namespace
-
 double to_double(const unsigned char* bytes, DataType type) {
-  std::uint16_t low = 0;
-  std::memcpy(&low, bytes, std::min(sizeof low, size_of(type)));
-  switch (type) {
-    case DataType::fp64: return read_as<double>(bytes);
-    case DataType::fp32:
-    case DataType::tf32: return read_as<float>(bytes);
-    case DataType::fp16: return half_to_double(low);
-    // bfloat16 is the upper half of a binary32.
-    case DataType::bf16:
-      return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(low) << 16));
-    case DataType::int32: return read_as<std::int32_t>(bytes);
-    case DataType::uint8:
-    case DataType::uint16: return low;
-    case DataType::uint32: return read_as<std::uint32_t>(bytes);
-    case DataType::uint64: return read_as<std::uint64_t>(bytes);
-  }
-  throw std::logic_error("a data type without a conversion");
+  return stored_element(bytes, type, 0);
 }
 
 std::string_view name_of(Pipe pipe) {

@@ -38,7 +38,7 @@ class SourceReader {
     at_ = end;
   }
 
-  // The position after the next `text`, from `begin` on.
+  // The position after the first `text` that starts at `begin` or later.
   std::size_t after(std::string_view text, std::size_t begin) const {
     const std::size_t found = source_.find(text, begin);
     return found == std::string_view::npos ? source_.size() : found + text.size();
