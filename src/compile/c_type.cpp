@@ -12,24 +12,23 @@ namespace {
 struct ElementRow {
   CElement element;
   std::string_view name;
-  std::size_t bytes;
 };
 constexpr std::array<ElementRow, 15> kElements{{
-    {CElement::character, "char", 1},
-    {CElement::boolean, "bool", 1},
-    {CElement::int8, "signed char", 1},
-    {CElement::uint8, "unsigned char", 1},
-    {CElement::int16, "short", 2},
-    {CElement::uint16, "unsigned short", 2},
-    {CElement::int32, "int", 4},
-    {CElement::uint32, "unsigned int", 4},
-    {CElement::int64, "long", 8},
-    {CElement::uint64, "unsigned long", 8},
-    {CElement::fp16, "__half", 2},
-    {CElement::bf16, "__nv_bfloat16", 2},
-    {CElement::fp32, "float", 4},
-    {CElement::fp64, "double", 8},
-    {CElement::unknown, "", 0},
+    {CElement::character, "char"},
+    {CElement::boolean, "bool"},
+    {CElement::int8, "signed char"},
+    {CElement::uint8, "unsigned char"},
+    {CElement::int16, "short"},
+    {CElement::uint16, "unsigned short"},
+    {CElement::int32, "int"},
+    {CElement::uint32, "unsigned int"},
+    {CElement::int64, "long"},
+    {CElement::uint64, "unsigned long"},
+    {CElement::fp16, "__half"},
+    {CElement::bf16, "__nv_bfloat16"},
+    {CElement::fp32, "float"},
+    {CElement::fp64, "double"},
+    {CElement::unknown, ""},
 }};
 
 /// Names of one word, of the standard library and of CUDA.
@@ -125,10 +124,6 @@ std::optional<CElement> named_element(std::string_view name) {
 }
 
 }  // namespace
-
-std::size_t size_in_bytes(const CType& type) {
-  return row_of(type.element).bytes * static_cast<std::size_t>(type.lanes);
-}
 
 std::string_view c_name_of(CElement element) {
   return row_of(element).name;

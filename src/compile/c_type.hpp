@@ -36,9 +36,6 @@ struct CType {
   friend bool operator==(const CType&, const CType&) = default;
 };
 
-/// Size of a value with all lanes; 0 if the element is unknown.
-std::size_t size_in_bytes(const CType& type);
-
 /// "float", "unsigned int", "__half": the name in device code; "" for unknown.
 std::string_view c_name_of(CElement element);
 

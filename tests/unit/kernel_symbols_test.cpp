@@ -88,9 +88,9 @@ TEST_CASE("all types of parameters are known", "[symbols]") {
   CHECK(structure.parameters[1].type.text == "float*");
   CHECK(structure.parameters[3].spelled == "float (*tile)[32]");
   CHECK(structure.parameters[4].type.text == "ns::T<float>");
-  CHECK(size_in_bytes(type_named("float3")) == 12);
-  CHECK(size_in_bytes(type_named("__half2")) == 4);
-  CHECK(size_in_bytes(type_named("Params")) == 0);
+  CHECK(type_named("float3").lanes == 3);
+  CHECK(type_named("__half2").element == CElement::fp16);
+  CHECK(type_named("Params").element == CElement::unknown);
 }
 
 TEST_CASE("template arguments and namespaces of a kernel are separate", "[symbols]") {
