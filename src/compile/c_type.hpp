@@ -1,7 +1,6 @@
 // Types of kernel parameters, by their names in C++.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
