@@ -140,7 +140,7 @@ std::optional<double> warps_in_flight(const ResultRecord& row);
 double share_of_factor(double factor, double measured);
 
 /// True if `factor` is more than twice `measured` on a logarithmic scale, and more than 3 % larger.
-/// The rates are not accurate enough to tell a factor of 1.04 from a measured one of 1.02.
+/// The rates are not accurate enough to distinguish a factor of 1.04 from a measured one of 1.02.
 bool exceeds(double factor, double measured);
 
 struct Launched {

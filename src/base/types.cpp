@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/stored_element.hpp"
-
 namespace gpuexp {
 
 std::string to_string(const Value& value) {
@@ -44,10 +42,6 @@ std::string_view name_of(DataType type) {
 }
 double unit_roundoff(DataType type) {
   return info(type).unit_roundoff;
-}
-
-double to_double(const unsigned char* bytes, DataType type) {
-  return stored_element(bytes, type, 0);
 }
 
 std::string_view name_of(Pipe pipe) {
