@@ -9,6 +9,7 @@
 
 #include "base/names.hpp"
 #include "compile/compile_options.hpp"
+#include "own/buffer_roles.hpp"
 #include "own/declared_names.hpp"
 #include "own/expression_tree.hpp"
 
@@ -58,11 +59,8 @@ class Binder {
     for (const DeclaredBuffer& buffer : declaration_.buffers)
       bound_->buffers.push_back({buffer, BufferRole::input, DataType::fp32});
     for (const DeclaredVariant& variant : declaration_.variants)
-      bound_->launches.push_back(bind(variant));
-    for (std::size_t i = 0; i < bound_->buffers.size(); ++i)
-      set_role(i);
-    for (const BoundLaunch& launch : bound_->launches)
-      check_accesses(launch);
+      bound_->variants.push_back(bind(variant));
+    set_roles(*bound_);
     for (const DeclaredCheck& check : bound_->checks)
       check_check(check);
     for (const BoundBuffer& buffer : bound_->buffers)
@@ -106,15 +104,29 @@ class Binder {
                                names.empty() ? "" : allowed_names(name, names)));
   }
 
-  BoundLaunch bind(const DeclaredVariant& variant) const {
-    const DeclaredLaunch& launch = variant.launch;
+  BoundVariant bind(const DeclaredVariant& declared) {
+    BoundVariant variant{declared.id, declared.compare_to, {}, declared.place};
+    for (const DeclaredStep& step : declared.steps)
+      variant.steps.push_back(
+          std::visit([&](const auto& of) -> BoundStep { return bind(of); }, step));
+    return variant;
+  }
+
+  BoundMemset bind(const DeclaredMemset& memset) const {
+    const auto index = bound_->buffer_named(memset.buffer);
+    if (index) return {memset, *index};
+    fail_at(memset.place, fmt::format("memset needs a buffer, found '{}'{}", shorten(memset.buffer),
+                                      allowed_buffers(memset.buffer)));
+  }
+
+  BoundLaunch bind(const DeclaredLaunch& launch) {
     const OwnKernel& kernel = kernel_named(launch.kernel, launch.place);
     const std::vector<KernelParameter>& parameters = kernel.signature.parameters;
     if (launch.arguments && launch.arguments->size() != parameters.size())
       fail_at(launch.place,
               fmt::format("{} has {} parameters, but the launch has {} arguments",
                           text_of(kernel.signature), parameters.size(), launch.arguments->size()));
-    BoundLaunch bound{variant, kernel.address, {}};
+    BoundLaunch bound{launch, kernel.address, {}};
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (!launch.arguments && parameters[i].name.empty())
         fail_at(launch.place,
@@ -148,21 +160,25 @@ class Binder {
     return fmt::format("parameter '{}' of {}", parameter.spelled, launch.kernel);
   }
 
+  std::string allowed_buffers(const std::string& found) const {
+    std::vector<std::string> buffers;
+    for (const BoundBuffer& buffer : bound_->buffers)
+      buffers.push_back(buffer.declared.name);
+    return buffers.empty() ? "" : allowed_names(found, buffers);
+  }
+
   BoundArgument buffer_argument(const DeclaredLaunch& launch, const KernelParameter& parameter,
-                                const PlacedExpression& argument) const {
+                                const PlacedExpression& argument) {
     const std::string& text = argument.expression.text();
     const auto index = bound_->buffer_named(text);
     if (!index) {
       const bool is_name = argument.expression.root().kind == NodeKind::name;
-      std::vector<std::string> buffers;
-      for (const BoundBuffer& buffer : bound_->buffers)
-        buffers.push_back(buffer.declared.name);
       fail_at(argument.place,
               fmt::format("{} needs a buffer, found '{}'{}{}", text_of_parameter(parameter, launch),
                           shorten(text),
                           is_name ? fmt::format("; declare it, such as in {}[n]", shorten(text))
                                   : "; expected the name of a buffer",
-                          buffers.empty() ? "" : allowed_names(text, buffers)));
+                          allowed_buffers(text)));
     }
     const auto type = element_type(parameter.type);
     if (!type)
@@ -173,11 +189,9 @@ class Binder {
     return {index, std::nullopt, parameter};
   }
 
-  void set_type(std::size_t index, DataType type, const Place& place) const {
+  void set_type(std::size_t index, DataType type, const Place& place) {
     BoundBuffer& buffer = bound_->buffers[index];
-    const bool is_used = std::ranges::any_of(
-        bound_->launches, [&](const BoundLaunch& launch) { return launch.uses(index); });
-    if (is_used && buffer.type != type)
+    if (!typed_.insert(index).second && buffer.type != type)
       fail_at(place, fmt::format("{} has elements of type {} in this launch and {} in a launch "
                                  "above; expected one type",
                                  buffer.declared.name, name_of(type), name_of(buffer.type)));
@@ -213,52 +227,6 @@ class Binder {
                               known.empty() ? "" : allowed_names(parameter.name, known)));
   }
 
-  // ---- buffers
-
-  void set_role(std::size_t index) const {
-    BoundBuffer& buffer = bound_->buffers[index];
-    const DeclaredBuffer& declared = buffer.declared;
-    bool is_used = false;
-    bool is_written = false;
-    for (const BoundLaunch& launch : bound_->launches) {
-      is_used = is_used || launch.uses(index);
-      is_written = is_written || launch.writes(index);
-    }
-    if (!is_used)
-      fail_at(declared.place, fmt::format("no launch uses the buffer '{}'; remove it, or pass it "
-                                          "to a kernel",
-                                          declared.name));
-    buffer.role = declared.role.value_or(is_written ? BufferRole::output : BufferRole::input);
-    if (is_output(buffer.role) && !is_written)
-      fail_at(declared.place,
-              fmt::format("no launch writes '{0}', because it is passed only to const pointers; "
-                          "declare it as 'in {0}'",
-                          declared.name));
-    if (buffer.role == BufferRole::output && declared.fill)
-      fail_at(declared.fill->place,
-              fmt::format("'{0}' is an output, so it has no contents before the launch; if the "
-                          "kernel reads them, declare it as 'in_out {0}'",
-                          declared.name));
-  }
-
-  void check_accesses(const BoundLaunch& launch) const {
-    const Place& place = launch.declared.launch.place;
-    bool has_output = false;
-    for (std::size_t i = 0; i < bound_->buffers.size(); ++i) {
-      const BoundBuffer& buffer = bound_->buffers[i];
-      has_output = has_output || (is_output(buffer.role) && launch.writes(i));
-      if (buffer.role == BufferRole::output && launch.reads(i))
-        fail_at(place,
-                fmt::format("{1} reads '{0}' through a const pointer, but '{0}' is an output "
-                            "without contents before the launch; declare it as 'in_out {0}'",
-                            buffer.declared.name, launch.declared.launch.kernel));
-    }
-    if (!has_output)
-      fail_at(place, fmt::format("{} has no output to check: it passes no 'out' or 'in_out' buffer "
-                                 "to a pointer that is not const",
-                                 launch.declared.launch.kernel));
-  }
-
   // ---- checks
 
   void check_check(const DeclaredCheck& declared) const {
@@ -269,8 +237,8 @@ class Binder {
       if (is_output(buffer.role)) outputs.push_back(buffer.declared.name);
     }
     if (!index || !is_output(bound_->buffers[*index].role))
-      fail_at(declared.place,
-              fmt::format("'{}' is not an output{}", shorten(output), allowed_names(output, outputs)));
+      fail_at(declared.place, fmt::format("'{}' is not an output{}", shorten(output),
+                                          allowed_names(output, outputs)));
     check_reads(declared, declared.check.expression().root());
   }
 
@@ -298,13 +266,20 @@ class Binder {
                         declared.name, element_of(declared)));
   }
 
+  template <class Function>
+  void for_arguments(const Function& function) const {
+    for (const BoundVariant& variant : bound_->variants)
+      for (const BoundLaunch* launch : variant.launches())
+        std::ranges::for_each(launch->arguments, function);
+  }
+
   void check_parameters_are_used() const {
     std::set<std::string> used;
     for (const PlacedExpression* expression : expressions_of(declaration_))
       used.merge(expression->expression.names());
-    for (const BoundLaunch& launch : bound_->launches)
-      for (const BoundArgument& argument : launch.arguments)
-        if (argument.number) used.merge(argument.number->expression.names());
+    for_arguments([&](const BoundArgument& argument) {
+      if (argument.number) used.merge(argument.number->expression.names());
+    });
     for (const DeclaredCheck& check : bound_->checks)
       used.merge(check.check.names());
     for (const DeclaredParameter& parameter : declaration_.parameters)
@@ -318,18 +293,16 @@ class Binder {
 
   void find_fp32_parameters() const {
     std::set<std::string> others;
-    for (const BoundLaunch& launch : bound_->launches) {
-      for (const BoundArgument& argument : launch.arguments) {
-        if (!argument.number) continue;
-        const Expression& number = argument.number->expression;
-        const bool is_float = number.root().kind == NodeKind::name &&
-                              argument.parameter.type.element == CElement::fp32;
-        if (is_float)
-          bound_->fp32_parameters.insert(number.text());
-        else
-          others.merge(number.names());
-      }
-    }
+    for_arguments([&](const BoundArgument& argument) {
+      if (!argument.number) return;
+      const Expression& number = argument.number->expression;
+      const bool is_float =
+          number.root().kind == NodeKind::name && argument.parameter.type.element == CElement::fp32;
+      if (is_float)
+        bound_->fp32_parameters.insert(number.text());
+      else
+        others.merge(number.names());
+    });
     for (const std::string& other : others)
       bound_->fp32_parameters.erase(other);
   }
@@ -338,6 +311,7 @@ class Binder {
   std::vector<OwnKernel> kernels_;
   const std::vector<std::string>& in_source_;
   std::shared_ptr<Bound> bound_;
+  std::set<std::size_t> typed_;  // buffers whose type an argument above has set
 };
 
 bool has_pointer(const BoundLaunch& launch, std::size_t buffer, bool is_const) {
@@ -348,14 +322,35 @@ bool has_pointer(const BoundLaunch& launch, std::size_t buffer, bool is_const) {
 
 }  // namespace
 
-bool BoundLaunch::uses(std::size_t buffer) const {
-  return reads(buffer) || writes(buffer);
-}
 bool BoundLaunch::writes(std::size_t buffer) const {
   return has_pointer(*this, buffer, false);
 }
 bool BoundLaunch::reads(std::size_t buffer) const {
   return has_pointer(*this, buffer, true);
+}
+
+bool writes(const BoundStep& step, std::size_t buffer) {
+  const auto* const launch = std::get_if<BoundLaunch>(&step);
+  return launch ? launch->writes(buffer) : std::get<BoundMemset>(step).buffer == buffer;
+}
+
+std::vector<const BoundLaunch*> BoundVariant::launches() const {
+  std::vector<const BoundLaunch*> kernels;
+  for (const BoundStep& step : steps) {
+    if (const auto* const launch = std::get_if<BoundLaunch>(&step)) kernels.push_back(launch);
+  }
+  return kernels;
+}
+
+bool BoundVariant::passes(std::size_t buffer) const {
+  return std::ranges::any_of(launches(), [&](const BoundLaunch* launch) {
+    return launch->reads(buffer) || launch->writes(buffer);
+  });
+}
+
+bool BoundVariant::writes(std::size_t buffer) const {
+  return std::ranges::any_of(steps,
+                             [&](const BoundStep& step) { return own::writes(step, buffer); });
 }
 
 std::optional<std::size_t> Bound::buffer_named(std::string_view name) const {

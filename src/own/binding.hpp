@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "compile/kernel_symbols.hpp"
@@ -35,15 +36,38 @@ struct BoundArgument {
 };
 
 struct BoundLaunch {
-  DeclaredVariant declared;
+  DeclaredLaunch declared;
   const void* kernel = nullptr;
   std::vector<BoundArgument> arguments;
 
-  bool uses(std::size_t buffer) const;
   /// Whether the launch passes the buffer to a pointer that is not const.
   bool writes(std::size_t buffer) const;
   /// Whether the launch passes the buffer to a const pointer.
   bool reads(std::size_t buffer) const;
+};
+
+struct BoundMemset {
+  DeclaredMemset declared;
+  std::size_t buffer = 0;
+};
+
+using BoundStep = std::variant<BoundLaunch, BoundMemset>;
+
+/// Whether the step may write to the buffer.
+bool writes(const BoundStep& step, std::size_t buffer);
+
+struct BoundVariant {
+  std::string id;
+  std::string compare_to;  ///< may be empty
+  std::vector<BoundStep> steps;
+  Place place;
+
+  /// The kernels among the steps, in order.
+  std::vector<const BoundLaunch*> launches() const;
+  /// Whether a launch passes the buffer to a kernel.
+  bool passes(std::size_t buffer) const;
+  /// Whether a step may write to the buffer.
+  bool writes(std::size_t buffer) const;
 };
 
 /// The family's callbacks share it.
@@ -51,7 +75,7 @@ struct Bound {
   std::string file;
   std::vector<DeclaredParameter> parameters;
   std::vector<BoundBuffer> buffers;
-  std::vector<BoundLaunch> launches;
+  std::vector<BoundVariant> variants;
   std::vector<DeclaredCheck> checks;
   std::vector<PlacedExpression> requirements;
   std::optional<double> tolerance;

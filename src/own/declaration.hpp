@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/input_error.hpp"
@@ -71,10 +72,19 @@ struct DeclaredLaunch {
   Place place;
 };
 
+/// memset(BUFFER, VALUE): sets each byte of the buffer.
+struct DeclaredMemset {
+  std::string buffer;
+  PlacedExpression value;
+  Place place;
+};
+
+using DeclaredStep = std::variant<DeclaredLaunch, DeclaredMemset>;
+
 struct DeclaredVariant {
   std::string id;
-  std::string compare_to;  ///< may be empty
-  DeclaredLaunch launch;
+  std::string compare_to;           ///< may be empty
+  std::vector<DeclaredStep> steps;  ///< in order of execution; at least one is a kernel
   Place place;
 };
 

@@ -125,6 +125,47 @@ DeclaredLaunch read_launch(Statement& s, std::string kernel, Place place) {
   return launch;
 }
 
+/// Whether the text begins with a memset, not with a kernel of this name.
+bool begins_memset(std::string_view text) {
+  constexpr std::string_view kMemset = "memset";
+  return text.starts_with(kMemset) && trimmed(text.substr(kMemset.size())).starts_with('(');
+}
+
+DeclaredMemset read_memset(Statement& s) {
+  const Place place = s.place();
+  s.takes_word("memset");
+  s.takes("(");
+  std::string buffer = s.name("the name of a buffer");
+  s.expect(",", "the buffer");
+  PlacedExpression value = s.expression();
+  s.expect(")", "the value of each byte");
+  return {std::move(buffer), std::move(value), place};
+}
+
+/// Kernels and memsets, with `;` between them. CUDA's `;` after the last one may stay.
+std::vector<DeclaredStep> read_steps(Statement& s) {
+  std::vector<DeclaredStep> steps;
+  do {
+    if (begins_memset(s.rest())) {
+      steps.emplace_back(read_memset(s));
+      continue;
+    }
+    const Place place = s.place();
+    std::string kernel = s.name("the name of a kernel");
+    steps.emplace_back(read_launch(s, std::move(kernel), place));
+  } while (s.takes(";") && !s.is_empty());
+  return steps;
+}
+
+std::vector<std::string> kernels_of(const DeclaredVariant& variant) {
+  std::vector<std::string> kernels;
+  for (const DeclaredStep& step : variant.steps) {
+    if (const auto* const launch = std::get_if<DeclaredLaunch>(&step))
+      kernels.push_back(launch->kernel);
+  }
+  return kernels;
+}
+
 double read_tolerance(Statement& s) {
   const PlacedExpression declared = s.expression();
   double value = 0;
@@ -165,10 +206,9 @@ class Reader {
       Statement again = whole;
       return read_buffers(again, std::nullopt);
     }
-    refuse_template_arguments(s, name);
-    if (s.rest().starts_with("<<<")) {
-      std::string kernel = name;
-      return read_variant(s, std::move(name), std::move(kernel), place, place);
+    if (s.rest().starts_with('<') || begins_memset(whole.rest())) {
+      Statement again = whole;
+      return read_variant(again, "", place);
     }
     if (!s.takes("=")) refuse(whole, name);
     read_definition(s, std::move(name), place);
@@ -245,32 +285,42 @@ class Reader {
     s.expect_end();
   }
 
-  /// NAME = … is a launch if "<<<" follows, otherwise a parameter.
+  /// NAME = … is a variant if a launch or memset follows, otherwise a parameter.
   void read_definition(Statement& s, std::string name, Place place) {
-    if (s.rest().find("<<<") == std::string_view::npos) {
-      add_name(names_, name, "parameter", place);
-      std::vector<Value> values = read_values(s, name);
-      declaration_.parameters.push_back({std::move(name), std::move(values), place});
-      return;
-    }
-    const Place at = s.place();
-    std::string kernel = s.name("the name of a kernel");
-    read_variant(s, std::move(name), std::move(kernel), place, at);
+    if (s.rest().find("<<<") != std::string_view::npos || begins_memset(s.rest()))
+      return read_variant(s, std::move(name), place);
+    add_name(names_, name, "parameter", place);
+    std::vector<Value> values = read_values(s, name);
+    declaration_.parameters.push_back({std::move(name), std::move(values), place});
   }
 
-  void read_variant(Statement& s, std::string id, std::string kernel, Place place, Place at) {
+  /// A variant without an id is named after its kernel.
+  void read_variant(Statement& s, std::string id, Place place) {
     DeclaredVariant variant;
-    variant.launch = read_launch(s, std::move(kernel), at);
+    variant.place = place;
+    variant.steps = read_steps(s);
     if (s.takes_word("vs")) {
       const Place compared = s.place();
       variant.compare_to = s.name("the name of a variant");
       require_variant(variant.compare_to, compared);
     }
     s.expect_end();
-    add_name(variant_names_, id, "variant", place);
-    variant.id = std::move(id);
-    variant.place = place;
+    if (kernels_of(variant).empty())
+      s.fail_at(place,
+                "the variant launches no kernel; expected one after memset, such as in "
+                "'memset(y, 0); KERNEL<<<GRID, BLOCK>>>'");
+    variant.id = id.empty() ? name_of_kernel(variant) : std::move(id);
+    add_name(variant_names_, variant.id, "variant", place);
     declaration_.variants.push_back(std::move(variant));
+  }
+
+  std::string name_of_kernel(const DeclaredVariant& variant) const {
+    const std::vector<std::string> kernels = kernels_of(variant);
+    if (kernels.size() == 1) return kernels.front();
+    own::fail(declaration_.file, variant.place,
+              fmt::format("the variant launches several kernels, {}; give it a name, such as in "
+                          "'NAME = {}<<<GRID, BLOCK>>>; …'",
+                          fmt::join(kernels, " and "), kernels.front()));
   }
 
   void require_variant(const std::string& name, const Place& place) const {

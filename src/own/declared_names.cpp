@@ -78,9 +78,16 @@ std::vector<const PlacedExpression*> expressions_of(const Declaration& declarati
     all.push_back(&*buffer.fill->high);
   }
   for (const DeclaredVariant& variant : declaration.variants) {
-    add_each(variant.launch.grid);
-    add_each(variant.launch.block);
-    if (variant.launch.shared_bytes) all.push_back(&*variant.launch.shared_bytes);
+    for (const DeclaredStep& step : variant.steps) {
+      if (const auto* const memset = std::get_if<DeclaredMemset>(&step)) {
+        all.push_back(&memset->value);
+        continue;
+      }
+      const auto& launch = std::get<DeclaredLaunch>(step);
+      add_each(launch.grid);
+      add_each(launch.block);
+      if (launch.shared_bytes) all.push_back(&*launch.shared_bytes);
+    }
   }
   add_each(declaration.requirements);
   return all;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "device/hardware_sizes.hpp"
@@ -55,20 +56,19 @@ void for_requested(const Bound& bound, const OwnProblem& problem, const OwnData&
   }
 }
 
-/// Each buffer that the launch uses once.
-Work work_of(const Bound& bound, const BoundLaunch& launch, const OwnProblem& problem) {
+/// Each buffer that the variant's steps use once.
+Work work_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem) {
   Work work;
   for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (!launch.uses(i)) continue;
     const BoundBuffer& buffer = bound.buffers[i];
     const auto bytes =
         static_cast<double>(problem.count(i)) * static_cast<double>(size_of(buffer.type));
     const double in_sectors = std::ceil(bytes / kSectorBytes) * kSectorBytes;
-    if (buffer.role != BufferRole::output) {
+    if (buffer.role != BufferRole::output && variant.passes(i)) {
       work.bytes_read += bytes;
       work.moved_read += in_sectors;
     }
-    if (is_output(buffer.role) && launch.writes(i)) {
+    if (is_output(buffer.role) && variant.writes(i)) {
       work.bytes_written += bytes;
       work.moved_written += in_sectors;
     }
@@ -104,29 +104,45 @@ Buffer buffer_of(const SharedBound& bound, std::size_t i) {
   return buffer;
 }
 
+std::optional<std::string> unsupported(const Bound& bound, const BoundVariant& variant,
+                                       const Names& names, const DeviceSpec& device) {
+  for (const BoundLaunch* launch : variant.launches()) {
+    const std::int64_t bytes = shape_of(bound, *launch, names).dynamic_shared_bytes;
+    if (bytes > device.sm.shared_bytes_per_block)
+      return fmt::format("needs {} bytes of shared memory per block; {} has {}", bytes, device.name,
+                         device.sm.shared_bytes_per_block);
+  }
+  return std::nullopt;
+}
+
+std::string why_of(const Bound& bound, const BoundVariant& variant) {
+  std::vector<std::string> steps;
+  for (const BoundStep& step : variant.steps) {
+    const auto* const launch = std::get_if<BoundLaunch>(&step);
+    steps.push_back(launch ? launch->declared.kernel : "memset");
+  }
+  return fmt::format("Launches {} as declared in {}:{}.", fmt::join(steps, ", "), bound.file,
+                     variant.place.line);
+}
+
 Variant variant_of(const SharedBound& bound, std::size_t index) {
-  const BoundLaunch& launch = bound->launches[index];
+  const BoundVariant& declared = bound->variants[index];
   Variant variant;
-  variant.id = launch.declared.id;
-  variant.compare_to = launch.declared.compare_to;
-  variant.why = fmt::format("Launches {} as declared in {}:{}.", launch.declared.launch.kernel,
-                            bound->file, launch.declared.place.line);
+  variant.id = declared.id;
+  variant.compare_to = declared.compare_to;
+  variant.why = why_of(*bound, declared);
   for (std::size_t i = 0; i < bound->buffers.size(); ++i) {
-    if (is_output(bound->buffers[i].role) && launch.writes(i))
+    if (is_output(bound->buffers[i].role) && declared.writes(i))
       variant.writes.push_back(bound->buffers[i].declared.name);
   }
-  variant.unsupported = [bound, index](const void* problem,
-                                       const DeviceSpec& device) -> std::optional<std::string> {
-    const Shape shape = shape_of(*bound, bound->launches[index], as_problem(problem).names);
-    if (shape.dynamic_shared_bytes <= device.sm.shared_bytes_per_block) return std::nullopt;
-    return fmt::format("needs {} bytes of shared memory per block; {} has {}",
-                       shape.dynamic_shared_bytes, device.name, device.sm.shared_bytes_per_block);
+  variant.unsupported = [bound, index](const void* problem, const DeviceSpec& device) {
+    return unsupported(*bound, bound->variants[index], as_problem(problem).names, device);
   };
   variant.work = [bound, index](const void* problem) {
-    return work_of(*bound, bound->launches[index], as_problem(problem));
+    return work_of(*bound, bound->variants[index], as_problem(problem));
   };
   variant.launch = [bound, index](const void* problem, const void* data, const LaunchContext&) {
-    return launch_of(*bound, bound->launches[index], as_problem(problem), as_data(data));
+    return steps_of(*bound, bound->variants[index], as_problem(problem), as_data(data));
   };
   variant.unbound_data =
       std::make_shared<OwnData>(OwnData{std::vector<void*>(bound->buffers.size(), nullptr)});
@@ -181,14 +197,14 @@ Family family_of(std::string id, Declaration declaration, std::vector<OwnKernel>
   family.question = fmt::format("kernels of {}", bound->file);
   family.physics =
       fmt::format("{} declares {}, {} and {}.", bound->file,
-                  counted(bound->launches.size(), "launch", "launches"),
+                  counted(bound->variants.size(), "launch", "launches"),
                   counted(bound->buffers.size(), "buffer"), counted(bound->checks.size(), "check"));
   family.tolerance_derivation = tolerance_derivation(*bound);
   for (const DeclaredParameter& parameter : bound->parameters)
     family.parameters.push_back(parameter_of(bound->file, parameter));
   for (std::size_t i = 0; i < bound->buffers.size(); ++i)
     family.buffers.push_back(buffer_of(bound, i));
-  for (std::size_t i = 0; i < bound->launches.size(); ++i)
+  for (std::size_t i = 0; i < bound->variants.size(); ++i)
     family.variants.push_back(variant_of(bound, i));
   family.make_problem = [bound](const Values& values) { return checked_problem(*bound, values); };
   family.make_data = [](const RankBuffers& buffers) -> std::shared_ptr<const void> {

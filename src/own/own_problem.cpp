@@ -78,8 +78,33 @@ void add_argument(const Bound& bound, const BoundLaunch& launch, const BoundArgu
   if (!error.empty())
     fail(bound.file, number.place,
          fmt::format("'{}', for the parameter {} of {} of type {}, {}", number.expression.text(),
-                     argument.parameter.name, launch.declared.launch.kernel,
-                     argument.parameter.type.text, error));
+                     argument.parameter.name, launch.declared.kernel, argument.parameter.type.text,
+                     error));
+}
+
+KernelStep kernel_step(const Bound& bound, const BoundLaunch& launch, const OwnProblem& problem,
+                       const OwnData& data) {
+  KernelStep step;
+  step.shape = shape_of(bound, launch, problem.names);
+  for (const BoundArgument& argument : launch.arguments)
+    add_argument(bound, launch, argument, problem.names, data, step.arguments);
+  return step;
+}
+
+MemsetStep memset_step(const Bound& bound, const BoundMemset& memset, const OwnProblem& problem,
+                       const OwnData& data) {
+  const PlacedExpression& declared = memset.declared.value;
+  const std::int64_t value = integer(bound, declared, problem.names);
+  if (value < 0 || value > UINT8_MAX)
+    fail(bound.file, declared.place,
+         fmt::format("memset stores a byte, and '{}' is {}; expected 0 to 255",
+                     declared.expression.text(), value));
+  MemsetStep step;
+  step.to = data.buffers[memset.buffer];
+  step.value = static_cast<unsigned char>(value);
+  step.bytes = problem.count(memset.buffer) *
+               static_cast<std::int64_t>(size_of(bound.buffers[memset.buffer].type));
+  return step;
 }
 
 /// Values of the parameters as the kernels get them.
@@ -188,8 +213,8 @@ OwnProblem problem_of(const Bound& bound, const Values& values) {
 void check_problem(const Bound& bound, const OwnProblem& problem) {
   if (!problem.unmet.empty()) return;
   const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
-  for (const BoundLaunch& launch : bound.launches)
-    launch_of(bound, launch, problem, no_data);
+  for (const BoundVariant& variant : bound.variants)
+    steps_of(bound, variant, problem, no_data);
   for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
     if (bound.buffers[i].role != BufferRole::output) fill_of(bound, i, problem, 0);
     if (!is_output(bound.buffers[i].role)) continue;
@@ -205,7 +230,7 @@ Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names
   constexpr std::int64_t kMaxThreads = 1024;
   constexpr Extent kMaxGrid{(std::int64_t{1} << 31) - 1, 65535, 65535};
   constexpr Extent kMaxBlock{kMaxThreads, kMaxThreads, 64};
-  const DeclaredLaunch& declared = launch.declared.launch;
+  const DeclaredLaunch& declared = launch.declared;
   Shape shape;
   shape.kernel = launch.kernel;
   shape.grid = dimensions(bound, declared.grid, names, "the grid", kMaxGrid);
@@ -223,13 +248,16 @@ Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names
   return shape;
 }
 
-Steps launch_of(const Bound& bound, const BoundLaunch& launch, const OwnProblem& problem,
-                const OwnData& data) {
-  KernelStep step;
-  step.shape = shape_of(bound, launch, problem.names);
-  for (const BoundArgument& argument : launch.arguments)
-    add_argument(bound, launch, argument, problem.names, data, step.arguments);
-  return Steps(std::move(step));
+Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
+               const OwnData& data) {
+  Steps steps;
+  for (const BoundStep& step : variant.steps) {
+    if (const auto* const launch = std::get_if<BoundLaunch>(&step))
+      steps.add(kernel_step(bound, *launch, problem, data));
+    else
+      steps.add(memset_step(bound, std::get<BoundMemset>(step), problem, data));
+  }
+  return steps;
 }
 
 // ---- contents and checks

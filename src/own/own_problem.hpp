@@ -35,8 +35,9 @@ OwnProblem problem_of(const Bound& bound, const Values& values);
 void check_problem(const Bound& bound, const OwnProblem& problem);
 
 Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names);
-Steps launch_of(const Bound& bound, const BoundLaunch& launch, const OwnProblem& problem,
-                const OwnData& data);
+/// The kernels and memsets of a variant, in order.
+Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
+               const OwnData& data);
 
 /// Contents of a buffer before the launch.
 FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& problem,

@@ -53,8 +53,15 @@ void check_declaration(const own::Declaration& declaration, std::string_view sou
     check_place(buffer.place, source);
   }
   for (const own::DeclaredVariant& variant : declaration.variants) {
-    require(!variant.launch.grid.empty() && variant.launch.grid.size() <= 3, "a grid has 1 to 3");
-    require(!variant.launch.block.empty() && variant.launch.block.size() <= 3, "a block, too");
+    std::size_t launches = 0;
+    for (const own::DeclaredStep& step : variant.steps) {
+      const auto* const launch = std::get_if<own::DeclaredLaunch>(&step);
+      if (!launch) continue;
+      ++launches;
+      require(!launch->grid.empty() && launch->grid.size() <= 3, "a grid has 1 to 3");
+      require(!launch->block.empty() && launch->block.size() <= 3, "a block, too");
+    }
+    require(launches > 0, "a variant launches a kernel");
   }
 }
 

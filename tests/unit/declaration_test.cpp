@@ -40,6 +40,11 @@ std::vector<Value> integers(const std::vector<std::int64_t>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
+/// A step that is a kernel.
+const DeclaredLaunch& launch_of(const DeclaredVariant& variant, std::size_t step = 0) {
+  return std::get<DeclaredLaunch>(variant.steps.at(step));
+}
+
 TEST_CASE("a declaration is read from comment lines", "[declaration]") {
   const Declaration d = read(
       "// gpuexp: n = 1024\r\n"
@@ -71,14 +76,14 @@ TEST_CASE("a declaration is read from comment lines", "[declaration]") {
   CHECK(d.buffers[2].fill->high->expression.text() == "n");
   REQUIRE(d.variants.size() == 2);
   CHECK(d.variants[0].id == "tile");
-  CHECK(d.variants[0].launch.kernel == "add");
-  CHECK(d.variants[0].launch.grid.size() == 2);
-  CHECK(d.variants[0].launch.shared_bytes->expression.text() == "4*n");
-  CHECK(d.variants[0].launch.arguments->size() == 3);
+  CHECK(launch_of(d.variants[0]).kernel == "add");
+  CHECK(launch_of(d.variants[0]).grid.size() == 2);
+  CHECK(launch_of(d.variants[0]).shared_bytes->expression.text() == "4*n");
+  CHECK(launch_of(d.variants[0]).arguments->size() == 3);
   CHECK(d.variants[1].id == "add");
   CHECK(d.variants[1].compare_to == "tile");
-  CHECK(d.variants[1].launch.block.size() == 2);
-  CHECK(!d.variants[1].launch.arguments);
+  CHECK(launch_of(d.variants[1]).block.size() == 2);
+  CHECK(!launch_of(d.variants[1]).arguments);
   REQUIRE(d.checks.size() == 1);
   CHECK(d.checks[0].check.output() == "y");
   CHECK(d.checks[0].place.column == 18);
@@ -125,18 +130,18 @@ TEST_CASE("words of statements can name parameters, buffers and kernels", "[decl
   CHECK(d.parameters[0].name == "check");
   CHECK(d.parameters[1].name == "tolerance");
   CHECK(d.variants[0].id == "in_out");
-  CHECK(d.variants[1].launch.kernel == "in");
+  CHECK(launch_of(d.variants[1]).kernel == "in");
   CHECK(d.requirements.size() == 1);
 }
 
 TEST_CASE("a grid may begin with parentheses", "[declaration]") {
   const DeclaredLaunch launch =
-      declared("f<<<(n + 255) / 256, (4, 8, 2), (n)>>>").variants[0].launch;
+      launch_of(declared("f<<<(n + 255) / 256, (4, 8, 2), (n)>>>").variants[0]);
   REQUIRE(launch.grid.size() == 1);
   CHECK(launch.grid[0].expression.text() == "(n + 255) / 256");
   CHECK(launch.block.size() == 3);
   CHECK(launch.shared_bytes->expression.text() == "(n)");
-  CHECK(declared("f<<<(n), (n)>>>()").variants[0].launch.arguments->empty());
+  CHECK(launch_of(declared("f<<<(n), (n)>>>()").variants[0]).arguments->empty());
 }
 
 TEST_CASE("a file without statements lists its kernels", "[declaration]") {
@@ -249,6 +254,44 @@ TEST_CASE("launches that are not understood", "[declaration]") {
        {"v = f<8><<<1, 2>>>",
         "1:17: template arguments are not supported yet; instantiate one kernel in the file, as in "
         "'template __global__ void f<64>(float*, int);', and launch it as f<<<GRID, BLOCK>>>"}});
+}
+
+TEST_CASE("a launch has several steps", "[declaration]") {
+  const Declaration d = declared(
+      "memset(z, 0); f<<<1, 32>>>(z);\n"
+      "both = memset (w, 2*n) ; f<<<1, 32>>>(z, w); g<<<2, 32>>> vs f\n"
+      "memset<<<1, 32>>>");
+  REQUIRE(d.variants.size() == 3);
+  CHECK(d.variants[0].id == "f");
+  REQUIRE(d.variants[0].steps.size() == 2);
+  const auto& zero = std::get<DeclaredMemset>(d.variants[0].steps[0]);
+  CHECK(zero.buffer == "z");
+  CHECK(zero.place.column == 12);
+  CHECK(zero.value.expression.text() == "0");
+  CHECK(launch_of(d.variants[0], 1).arguments->size() == 1);
+  CHECK(launch_of(d.variants[0], 1).place.column == 26);
+  CHECK(d.variants[1].id == "both");
+  CHECK(d.variants[1].compare_to == "f");
+  REQUIRE(d.variants[1].steps.size() == 3);
+  CHECK(std::get<DeclaredMemset>(d.variants[1].steps[0]).value.expression.text() == "2*n");
+  CHECK(launch_of(d.variants[1], 2).kernel == "g");
+  CHECK(d.variants[2].id == "memset");
+  CHECK(launch_of(d.variants[2]).kernel == "memset");
+  check_cases(
+      {{"f<<<1, 2>>>; g<<<1, 2>>>",
+        "1:12: the variant launches several kernels, f and g; give it a name, such as in 'NAME = "
+        "f<<<GRID, BLOCK>>>; …'"},
+       {"v = memset(z, 0)",
+        "1:12: the variant launches no kernel; expected one after memset, such as in 'memset(y, "
+        "0); KERNEL<<<GRID, BLOCK>>>'"},
+       {"memset(z, 0);",
+        "1:12: the variant launches no kernel; expected one after memset, such as in 'memset(y, "
+        "0); KERNEL<<<GRID, BLOCK>>>'"},
+       {"memset(z)", "1:20: expected ',' after the buffer, found ')'"},
+       {"memset(4, 0)", "1:19: expected the name of a buffer, found '4, 0)'"},
+       {"memset(z, 0, n)", "1:23: expected ')' after the value of each byte, found ', n)'"},
+       {"v = f<<<1, 2>>>; 4", "1:29: expected the name of a kernel, found '4'"},
+       {"v = f<<<1, 2>>>; g(x)", "1:30: expected '<<<' after the kernel's name, found '(x)'"}});
 }
 
 TEST_CASE("values that are not understood", "[declaration]") {

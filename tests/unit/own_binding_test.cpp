@@ -92,8 +92,9 @@ TEST_CASE("arguments and roles follow from the signature", "[own_binding]") {
   REQUIRE(b->buffers.size() == 3);
   CHECK(b->buffers[0].role == BufferRole::input);
   CHECK(b->buffers[2].role == BufferRole::output);
-  REQUIRE(b->launches.size() == 1);
-  const BoundLaunch& launch = b->launches[0];
+  REQUIRE(b->variants.size() == 1);
+  REQUIRE(b->variants[0].launches().size() == 1);
+  const BoundLaunch& launch = *b->variants[0].launches()[0];
   REQUIRE(launch.arguments.size() == 4);
   CHECK(launch.arguments[0].buffer == 0);
   CHECK(launch.arguments[2].buffer == 2);
@@ -142,6 +143,67 @@ TEST_CASE("each launch has its own outputs and work", "[own_binding]") {
   CHECK(f.variants[0].writes == std::vector<std::string>{"z"});
   CHECK(f.variants[1].writes == std::vector<std::string>{"w"});
   CHECK(f.variants[1].work(problem.get()).bytes_read == 256);
+}
+
+// Seven lines; the variant is in the sixth.
+const std::string kChain =
+    "a = 2\nn = 64\nx[n]\nz[n]\nw[n]\n"
+    "both = memset(w, n + 3); scale<<<1, 64>>>(z, x, a); add<<<1, 64>>>(x, z, w, n)\n"
+    "check z[i] = a*x[i]\ncheck w[i] = x[i] + a*x[i]";
+
+std::string chain_with(const std::string& from, const std::string& to) {
+  return replaced(kChain, from, to);
+}
+
+TEST_CASE("the steps of a variant share its buffers", "[own_binding]") {
+  const Family f = family(kChain);
+  const auto problem = f.make_problem(f.defaults());
+  const Variant& variant = f.variants.at(0);
+  CHECK(variant.why == "Launches memset, scale, add as declared in k.cu:6.");
+  CHECK(variant.writes == std::vector<std::string>{"z", "w"});
+  float buffers[3][64] = {};
+  const auto data = f.make_data(RankBuffers(0, {{buffers[0], buffers[1], buffers[2]}}));
+  const DeviceSpec device;
+  const Steps steps = variant.launch(problem.get(), data.get(), {device, nullptr});
+  REQUIRE(steps.all().size() == 3);
+  const auto& memset = std::get<MemsetStep>(steps.all()[0].action);
+  CHECK(memset.to == buffers[2]);
+  CHECK(memset.value == 67);
+  CHECK(memset.bytes == 256);
+  CHECK(std::get<KernelStep>(steps.all()[1].action).arguments.count() == 3);
+  CHECK(std::get<KernelStep>(steps.all()[2].action).arguments.count() == 4);
+  // x is read once, although two kernels read it.
+  CHECK(variant.work(problem.get()).bytes_read == 256);
+  CHECK(variant.work(problem.get()).bytes_written == 512);
+}
+
+TEST_CASE("steps that do not fit the buffers", "[own_binding]") {
+  check_cases(
+      {{chain_with("scale<<<1, 64>>>(z, x, a); add<<<1, 64>>>(x, z, w, n)",
+                   "add<<<1, 64>>>(x, z, w, n); scale<<<1, 64>>>(z, x, a)"),
+        "6:37: add reads 'z' through a const pointer, but 'z' is an output without contents before "
+        "the launch; declare it as 'in_out z', or write it in an earlier step"},
+       {chain_with("memset(w, n + 3)", "memset(z, 0)"), ""},
+       {chain_with("memset(w, n + 3); scale<<<1, 64>>>(z, x, a)", "memset(z, 0)"), ""},
+       {chain_with("memset(w, n + 3)", "memset(v, 0)"),
+        "6:19: memset needs a buffer, found 'v'; allowed: x, z, w"},
+       {replaced(chain_with("memset(w, n + 3)", "memset(x, 0)"), "x[n]", "in x[n]"),
+        "6:19: memset writes 'x', which is declared as an input; declare it as 'out x', or 'in_out "
+        "x' if its contents before the launch matter"},
+       {chain_with("n + 3", "n + 192"),
+        "6:29: memset stores a byte, and 'n + 192' is 256; expected 0 to 255"},
+       {chain_with("n + 3", "-1"), "6:29: memset stores a byte, and '-1' is -1; expected 0 to 255"},
+       {chain_with("n + 3", "m"),
+        "6:29: 'm' has no value; declare it, such as in m = 1024, or use a declared parameter; "
+        "allowed: a, n"},
+       {chain_with("check z", "v[n]\ncheck z"),
+        "7:12: no launch uses the buffer 'v'; remove it, or pass it to a kernel"},
+       {replaced(chain_with("memset(w, n + 3)", "memset(v, 0)"), "w[n]", "w[n] v[n]"),
+        "5:17: no launch uses the buffer 'v'; remove it, or pass it to a kernel"},
+       {chain_with("add<<<1, 64>>>(x, z, w, n)", "whole<<<1, 64>>>(w, z, n)"),
+        "6:84: z has elements of type int32 in this launch and fp32 in a launch above; expected "
+        "one "
+        "type"}});
 }
 
 TEST_CASE("a pointer that is not const may be an input", "[own_binding]") {
@@ -247,7 +309,7 @@ TEST_CASE("buffers that do not fit their use", "[own_binding]") {
         "them, declare it as 'in_out z'"},
        {add_with("256>>>", "256>>>(x, z, z, n)") + "\nadd2 = add<<<4, 256>>>",
         "5:12: add reads 'z' through a const pointer, but 'z' is an output without contents before "
-        "the launch; declare it as 'in_out z'"},
+        "the launch; declare it as 'in_out z', or write it in an earlier step"},
        {add_with("x[n]\n", "x[2*m]\n"),
         "2:16: 'm' has no value; declare it, such as in m = 1024, or use a declared parameter; "
         "allowed: n"},

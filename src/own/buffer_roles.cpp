@@ -1,0 +1,89 @@
+#include "own/buffer_roles.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace gpuexp::own {
+
+namespace {
+
+void set_role(Bound& bound, std::size_t index) {
+  BoundBuffer& buffer = bound.buffers[index];
+  const DeclaredBuffer& declared = buffer.declared;
+  const auto any_variant = [&](const auto& condition) {
+    return std::ranges::any_of(bound.variants, condition);
+  };
+  const bool is_written = any_variant([&](const BoundVariant& v) { return v.writes(index); });
+  if (!any_variant([&](const BoundVariant& v) { return v.passes(index); }))
+    fail(bound.file, declared.place,
+         fmt::format("no launch uses the buffer '{}'; remove it, or pass it to a kernel",
+                     declared.name));
+  buffer.role = declared.role.value_or(is_written ? BufferRole::output : BufferRole::input);
+  if (is_output(buffer.role) && !is_written)
+    fail(bound.file, declared.place,
+         fmt::format("no launch writes '{0}', because it is passed only to const pointers; declare "
+                     "it as 'in {0}'",
+                     declared.name));
+  if (buffer.role == BufferRole::output && declared.fill)
+    fail(bound.file, declared.fill->place,
+         fmt::format("'{0}' is an output, so it has no contents before the launch; if the kernel "
+                     "reads them, declare it as 'in_out {0}'",
+                     declared.name));
+}
+
+/// Outputs have no contents before the launch, so a step can read only what an earlier step of the
+/// variant has written.
+void check_reads(const Bound& bound, const BoundLaunch& launch,
+                 const std::set<std::size_t>& written) {
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    const BoundBuffer& buffer = bound.buffers[i];
+    if (buffer.role != BufferRole::output || !launch.reads(i) || written.contains(i)) continue;
+    fail(bound.file, launch.declared.place,
+         fmt::format("{1} reads '{0}' through a const pointer, but '{0}' is an output without "
+                     "contents before the launch; declare it as 'in_out {0}', or write it in an "
+                     "earlier step",
+                     buffer.declared.name, launch.declared.kernel));
+  }
+}
+
+void check_memset(const Bound& bound, const BoundMemset& memset) {
+  if (bound.buffers[memset.buffer].role != BufferRole::input) return;
+  fail(bound.file, memset.declared.place,
+       fmt::format("memset writes '{0}', which is declared as an input; declare it as 'out {0}', "
+                   "or 'in_out {0}' if its contents before the launch matter",
+                   memset.declared.buffer));
+}
+
+void check_steps(const Bound& bound, const BoundVariant& variant) {
+  std::set<std::size_t> written;
+  for (const BoundStep& step : variant.steps) {
+    if (const auto* const launch = std::get_if<BoundLaunch>(&step))
+      check_reads(bound, *launch, written);
+    else
+      check_memset(bound, std::get<BoundMemset>(step));
+    for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+      if (writes(step, i)) written.insert(i);
+    }
+  }
+  const bool has_output =
+      std::ranges::any_of(written, [&](std::size_t i) { return is_output(bound.buffers[i].role); });
+  if (!has_output)
+    fail(
+        bound.file, variant.place,
+        fmt::format("{} has no output to check: it passes no 'out' or 'in_out' buffer to a pointer "
+                    "that is not const",
+                    variant.id));
+}
+
+}  // namespace
+
+void set_roles(Bound& bound) {
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i)
+    set_role(bound, i);
+  for (const BoundVariant& variant : bound.variants)
+    check_steps(bound, variant);
+}
+
+}  // namespace gpuexp::own
