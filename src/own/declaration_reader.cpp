@@ -353,6 +353,14 @@ class Reader {
   Named checked_;
 };
 
+/// The text before a comment, which begins with `//` after a blank: -IA//B is an option.
+std::string_view without_comment(std::string_view text) {
+  std::size_t at = text.find("//");
+  while (at != std::string_view::npos && at > 0 && kBlanks.find(text[at - 1]) == kBlanks.npos)
+    at = text.find("//", at + 1);
+  return text.substr(0, at);
+}
+
 }  // namespace
 
 Declaration read_declaration(const std::string& file, std::string_view source) {
@@ -366,7 +374,10 @@ Declaration read_declaration(const std::string& file, std::string_view source) {
     if (!text.starts_with("//")) continue;
     text = trimmed(text.substr(2));
     if (!text.starts_with(kMark)) continue;
-    reader.read({file, line, whole, text.substr(kMark.size())});
+    text.remove_prefix(kMark.size());
+    const std::string_view statement = without_comment(text);
+    const bool is_comment = trimmed(statement).empty() && statement.size() < text.size();
+    if (!is_comment) reader.read({file, line, whole, statement});
   }
   return reader.finished(source);
 }

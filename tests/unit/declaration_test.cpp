@@ -294,6 +294,24 @@ TEST_CASE("a launch has several steps", "[declaration]") {
        {"v = f<<<1, 2>>>; g(x)", "1:30: expected '<<<' after the kernel's name, found '(x)'"}});
 }
 
+TEST_CASE("a comment may follow a statement", "[declaration]") {
+  const Declaration d = declared(
+      "n = 2^24   // elements // of x\n"
+      "// only a comment\n"
+      "x[n]\t//\n"
+      "f<<<1, 32>>>  // launch: <<<2, 64>>>\n"
+      "check x[i] = 1 // one\n"
+      "option -Ia//b // folder");
+  CHECK(d.parameters.at(0).values == integers({1 << 24}));
+  CHECK(d.buffers.size() == 1);
+  CHECK(launch_of(d.variants.at(0)).block[0].expression.text() == "32");
+  CHECK(d.checks.at(0).check.text() == "x[i] = 1");
+  CHECK(d.options == std::vector<std::string>{"-Ia//b"});
+  check_cases(
+      {{"n = 4 / / 2", "1:20: expected a number, a name, a function call or '(', found '/'"},
+       {"n = 4// elements", "1:18: expected a number, a name, a function call or '(', found '/'"}});
+}
+
 TEST_CASE("values that are not understood", "[declaration]") {
   check_cases(
       {{"n =", "1:15: expected a number, a name, a function call or '(', found the end"},
