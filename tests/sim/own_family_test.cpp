@@ -321,6 +321,46 @@ TEST_CASE("a sum with atomics passes, and zero fails", "[own_family]") {
   CHECK_THAT(failure(family, "nothing"), contains_text("1 of 1 element is wrong; first total[0]"));
 }
 
+constexpr const char* kSums = R"(// gpuexp: n = 1000
+// gpuexp: blocks = 4
+// gpuexp: x[n] = integers(0, 10)
+// gpuexp: sums[blocks]
+// gpuexp: total[1]
+// gpuexp: two = sum<<<blocks, 256>>>(x, sums, n); sum<<<1, 256>>>(sums, total, blocks)
+// gpuexp: one = memset(total, 0); add<<<blocks, 256>>>(x, total, n) vs two
+// gpuexp: forgets = add<<<blocks, 256>>>(x, total, n)
+// gpuexp: swapped = add<<<blocks, 256>>>(x, total, n); memset(total, 0)
+// gpuexp: check sums[b] = sum(k < ceil_div(n, blocks): k*blocks + b < n ? x[k*blocks + b] : 0)
+// gpuexp: check total[i] = sum(k < n: x[k])
+__global__ void sum(const float* x, float* sums, int n) {
+  __shared__ float partial[256];
+  float sum = 0;
+  for (int i = blockIdx.x + threadIdx.x * gridDim.x; i < n; i += blockDim.x * gridDim.x) sum += x[i];
+  partial[threadIdx.x] = sum;
+  for (int half = 128; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = partial[0];
+}
+__global__ void add(const float* x, float* total, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) atomicAdd(total, x[i]);
+}
+)";
+
+TEST_CASE("the steps of a variant run in order", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("sums.cu", kSums);
+  CHECK(failure(family, "two").empty());
+  CHECK(failure(family, "two", {1023, 7}).empty());
+  CHECK(failure(family, "one").empty());
+  CHECK_THAT(failure(family, "forgets"),
+             contains_text("are read before anything wrote them: byte 0 of buffer total"));
+  CHECK_THAT(failure(family, "swapped"), contains_text("read before anything wrote them"));
+}
+
 constexpr const char* kFaults = R"(// gpuexp: n = 100
 // gpuexp: x[n] y[n]
 // gpuexp: scale<<<ceil_div(n, 32), 32>>>
