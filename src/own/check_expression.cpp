@@ -9,6 +9,7 @@
 
 #include "base/names.hpp"
 #include "base/text_parts.hpp"
+#include "own/check_ranges.hpp"
 #include "own/expression_tree.hpp"
 
 namespace gpuexp::own {
@@ -113,12 +114,6 @@ class CheckRules {
   int sums_ = 0;
 };
 
-bool reads_buffer(const Node& node) {
-  return node.kind == NodeKind::index || node.kind == NodeKind::before ||
-         std::any_of(node.operands.begin(), node.operands.end(),
-                     [](const NodePointer& operand) { return reads_buffer(*operand); });
-}
-
 bool reads_output(const Node& node) {
   return node.kind == NodeKind::before ||
          std::any_of(node.operands.begin(), node.operands.end(),
@@ -131,9 +126,9 @@ class RoundingCount {
  public:
   RoundingCount(const Names& parameters, const std::vector<std::string>& indices,
                 const std::vector<std::int64_t>& extents)
-      : names_(parameters) {
+      : ranges_(parameters) {
     for (std::size_t d = 0; d < indices.size() && d < extents.size(); ++d)
-      last_.emplace_back(indices[d], std::max<double>(0, static_cast<double>(extents[d]) - 1));
+      ranges_.push_index(indices[d], static_cast<double>(extents[d]) - 1);
   }
 
   ErrorTerms count(const Node& node) {
@@ -178,7 +173,8 @@ class RoundingCount {
       const ErrorTerms other = count(node.operand(i));
       terms = is_choice ? larger(terms, other) : both(terms, other);
     }
-    if (is_choice || node.name == "abs" || node.name == "floor" || node.name == "ceil")
+    if (is_choice || node.name == "abs" || node.name == "floor" || node.name == "ceil" ||
+        node.name == "trunc")
       return terms;
     const bool is_basic =
         node.name == "sqrt" || node.name == "floor_div" || node.name == "ceil_div";
@@ -186,32 +182,18 @@ class RoundingCount {
   }
 
   ErrorTerms sum(const Node& node) {
-    const double terms = max_terms(node.operand(0));
-    last_.emplace_back(node.name, std::max(0.0, terms - 1));
+    double terms = ranges_.max_terms(node);
+    if (std::isinf(terms)) {
+      depends_on_data_ = true;
+      terms = 1;
+    }
+    ranges_.push_index(node.name, terms - 1);
     const ErrorTerms term = count(node.operand(1));
-    last_.pop_back();
+    ranges_.pop_index();
     return {terms * std::max(1.0, term.summed), term.operations};
   }
 
-  // Evaluates the number of terms with each index at its first and at its last value.
-  double max_terms(const Node& node) {
-    if (reads_buffer(node)) {
-      depends_on_data_ = true;
-      return 1;
-    }
-    double terms = 0;
-    for (unsigned corner = 0; corner < (1u << last_.size()); ++corner) {
-      for (std::size_t i = 0; i < last_.size(); ++i)
-        names_[last_[i].first] = (corner >> i) & 1u ? last_[i].second : 0.0;
-      terms = std::max(terms, std::ceil(real_value(node, names_)));
-    }
-    for (const auto& [name, last] : last_)
-      names_.erase(name);
-    return terms;
-  }
-
-  Names names_;
-  std::vector<std::pair<std::string, double>> last_;  // value of each index
+  CheckRanges ranges_;
   bool depends_on_data_ = false;
 };
 

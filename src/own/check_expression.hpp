@@ -31,6 +31,13 @@ struct CheckBuffers {
   std::map<std::string, CheckBuffer, std::less<>> inputs;
   std::vector<std::int64_t> output_extents;
   std::optional<CheckBuffer> before;  ///< the output before the launch; empty unless in_out
+  DataType output_type = DataType::fp64;
+};
+
+/// A program and the parts of the check that its instructions compute.
+struct CompiledCheck {
+  CheckProgram program;
+  std::vector<const Node*> nodes;  ///< by instruction; as long as the check exists
 };
 
 /// Numbers of roundings, for a tolerance of (summed + operations) × unit roundoff ×
@@ -39,11 +46,12 @@ struct ErrorTerms {
   /// Maximum number of terms of a sum, with nested sums multiplied. The factors of a product add.
   double summed = 0;
   /// Roundings on the path with the most roundings, where each sum counts one of its terms. A
-  /// literal, parameter or index counts 1, an arithmetic operation 1, and exp, log or pow 8: the
-  /// errors of CUDA's fp32 versions are at most 4 units in the last place.
+  /// literal, parameter or index counts 1, an arithmetic operation or sqrt 1, and exp, log, pow,
+  /// rsqrt, sin, cos, tanh or erf 8: the errors of CUDA's fp32 versions are at most 4 units in the
+  /// last place.
   double operations = 0;
-  /// The number of terms of a sum depends on the contents of a buffer. `summed` counts this sum as
-  /// one term, so the tolerance must be declared.
+  /// The number of terms of a sum has no known bound: usually, because it depends on the contents
+  /// of a buffer. `summed` counts this sum as one term, so the tolerance must be declared.
   bool depends_on_data = false;
 };
 
@@ -62,10 +70,12 @@ class Check {
   bool reads_before() const;
 
   /// Compiles the check for these parameters and buffers. The program refers to the buffers' data.
-  CheckProgram program(const Names& parameters, const CheckBuffers& buffers) const;
+  CompiledCheck compiled(const Names& parameters, const CheckBuffers& buffers) const;
+  CheckProgram program(const Names& parameters, const CheckBuffers& buffers) const {
+    return compiled(parameters, buffers).program;
+  }
 
-  /// The extremes of the number of terms of a sum are expected at the first and last values of the
-  /// indices that it depends on: true of i + 1, n - i and min(i, j), but not of i % 8.
+  /// Numbers of terms are bounded by interval arithmetic over the ranges of the indices.
   ErrorTerms terms(const Names& parameters, const std::vector<std::int64_t>& output_extents) const;
 
  private:

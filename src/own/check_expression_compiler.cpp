@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "own/check_expression.hpp"
 #include "own/check_program.hpp"
+#include "own/check_ranges.hpp"
 #include "own/expression_tree.hpp"
 
 namespace gpuexp::own {
@@ -33,13 +34,23 @@ CheckOp operator_of(NodeKind kind) {
 }
 
 CheckOp function_of(const std::string& name) {
-  static const std::map<std::string, CheckOp> kFunctions{
-      {"abs", CheckOp::absolute},        {"ceil", CheckOp::ceiling},
-      {"exp", CheckOp::exponential},     {"floor", CheckOp::floor},
-      {"log", CheckOp::logarithm},       {"sqrt", CheckOp::square_root},
-      {"min", CheckOp::minimum},         {"max", CheckOp::maximum},
-      {"pow", CheckOp::power},           {"floor_div", CheckOp::floor_divide},
-      {"ceil_div", CheckOp::ceil_divide}};
+  static const std::map<std::string, CheckOp> kFunctions{{"abs", CheckOp::absolute},
+                                                         {"ceil", CheckOp::ceiling},
+                                                         {"exp", CheckOp::exponential},
+                                                         {"floor", CheckOp::floor},
+                                                         {"log", CheckOp::logarithm},
+                                                         {"sqrt", CheckOp::square_root},
+                                                         {"min", CheckOp::minimum},
+                                                         {"max", CheckOp::maximum},
+                                                         {"pow", CheckOp::power},
+                                                         {"floor_div", CheckOp::floor_divide},
+                                                         {"ceil_div", CheckOp::ceil_divide},
+                                                         {"rsqrt", CheckOp::reciprocal_root},
+                                                         {"sin", CheckOp::sine},
+                                                         {"cos", CheckOp::cosine},
+                                                         {"tanh", CheckOp::hyperbolic_tangent},
+                                                         {"erf", CheckOp::error_function},
+                                                         {"trunc", CheckOp::truncation}};
   return kFunctions.at(name);
 }
 
@@ -52,17 +63,19 @@ struct Affine {
 class CheckCompiler {
  public:
   CheckCompiler(const Check& check, const Names& parameters, const CheckBuffers& buffers)
-      : check_(check), parameters_(parameters), buffers_(buffers) {}
+      : check_(check), parameters_(parameters), buffers_(buffers), ranges_(parameters) {}
 
-  CheckProgram compile() {
+  CompiledCheck compile() {
     const std::vector<std::int64_t>& extents = buffers_.output_extents;
     require_rank(check_.output(), extents, check_.indices().size(), 0);
     std::copy(extents.begin(), extents.end(), program_.extents);
     program_.rank = static_cast<std::int32_t>(extents.size());
+    program_.type = buffers_.output_type;
     for (const std::string& index : check_.indices())
       add_index(index, 0);
     add_value(check_.expression().root());
-    return program_;
+    program_.rounding.is_polynomial = ranges_.is_whole(check_.expression().root());
+    return {program_, nodes_};
   }
 
  private:
@@ -87,6 +100,7 @@ class CheckCompiler {
       fail(column, fmt::format("the index '{}' has the name of a {}; rename the index", name,
                                is_parameter ? "parameter" : "buffer"));
     indices_.push_back(name);
+    ranges_.push_index(name, 0);
   }
 
   // Appends an instruction that changes the size of the stack. Returns its position.
@@ -103,6 +117,7 @@ class CheckCompiler {
                                     "a + b + c instead of a + (b + c)",
                                     kMaxStack));
     program_.instructions[program_.instruction_count] = {op, operand, number};
+    nodes_.push_back(&node);
     return program_.instruction_count++;
   }
   // Makes the jump continue at the next instruction.
@@ -236,8 +251,9 @@ class CheckCompiler {
     const std::int32_t begin = add(node, CheckOp::sum_begin, 0);
     add_index(node.name, node.column);
     add_value(node.operand(1));
-    add(node, CheckOp::sum_next, -1, begin + 1);
+    add(node, CheckOp::sum_next, -1, begin + 1, ranges_.is_whole(node.operand(1)) ? 1 : 0);
     indices_.pop_back();
+    ranges_.pop_index();
     set_target(begin);
   }
 
@@ -281,14 +297,16 @@ class CheckCompiler {
   const Names& parameters_;
   const CheckBuffers& buffers_;
   CheckProgram program_;
+  std::vector<const Node*> nodes_;    // by instruction
   std::vector<std::string> indices_;  // the output's, then those of enclosing sums
+  CheckRanges ranges_;                // knows the same indices
   std::map<std::string, std::int32_t> views_;
   int stack_ = 0;
 };
 
 }  // namespace
 
-CheckProgram Check::program(const Names& parameters, const CheckBuffers& buffers) const {
+CompiledCheck Check::compiled(const Names& parameters, const CheckBuffers& buffers) const {
   return CheckCompiler(*this, parameters, buffers).compile();
 }
 

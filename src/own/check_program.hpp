@@ -27,6 +27,26 @@ struct Checked {
   double magnitude = 0;
 };
 
+/// Why an output element has no expected value.
+enum class CheckFaultKind : std::int32_t {
+  none,
+  index_out_of_range,
+  fractional_index,
+  nan_condition,     ///< of ?:, && or ||
+  too_many_terms,    ///< NaN, or at least 2^53
+  inexact_element,   ///< a 64-bit integer of at least 2^53, for an output of integers
+  inexact_integer,   ///< a result of at least 2^53, for an output of integers
+  fractional_value,  ///< the expected value of an output of integers is not whole
+  nan_value,         ///< the expected value is NaN, which no result equals
+};
+
+struct CheckFault {
+  CheckFaultKind kind = CheckFaultKind::none;
+  std::int32_t instruction = 0;  ///< the last executed one
+  std::int32_t dimension = 0;    ///< of the index
+  double number = 0;             ///< the index, number of terms, element or result
+};
+
 enum class CheckOp : std::int32_t {
   number,        ///< pushes `number`
   index,         ///< pushes index `operand` + `number`
@@ -34,7 +54,9 @@ enum class CheckOp : std::int32_t {
   jump,          ///< continues at instruction `operand`
   jump_if_zero,  ///< pops; continues at instruction `operand` if the value is 0
   sum_begin,     ///< pops the number of terms, pushes 0; continues at `operand` without terms
-  sum_next,      ///< pops a term and adds it to the sum; continues at `operand` if terms remain
+  /// Pops a term and adds it to the sum; continues at `operand` if terms remain. `number` is 1 if
+  /// whole operands make each term whole, without a rounding below CheckRounding::exact_limit.
+  sum_next,
   // The following operations pop one operand and push the result.
   negate,
   logical_not,
@@ -43,8 +65,14 @@ enum class CheckOp : std::int32_t {
   exponential,
   logarithm,
   square_root,
+  reciprocal_root,  ///< 1 / sqrt(a)
+  sine,
+  cosine,
+  hyperbolic_tangent,
+  error_function,
   floor,
   ceiling,
+  truncation,
   whole_power,  ///< `operand` equal factors, multiplied from left to right
   // The following operations pop two operands and push the result.
   add,
@@ -79,6 +107,17 @@ struct BufferView {
   std::int64_t extents[kMaxRank] = {};
 };
 
+/// How a magnitude shrinks if all sums of an element are exact. A sum is exact if its terms are
+/// whole numbers and its magnitude is at most `exact_limit`: then each partial sum is a whole
+/// number that the accumulating type represents, in any order of summation.
+struct CheckRounding {
+  double exact_limit = 0;    ///< 2^24 for fp32, 2^53 for fp64; 0: magnitudes never shrink
+  double of_operations = 1;  ///< share of the tolerance that covers the operations outside of sums
+  double of_output = 0;      ///< share of the tolerance that covers the rounding of the output
+  double output_limit = 0;   ///< the output's type represents whole numbers up to this one
+  bool is_polynomial = false;  ///< the whole check is exact if its operands are whole
+};
+
 /// A kernel takes it as `const __grid_constant__ CheckProgram`; otherwise each thread copies it to
 /// local memory.
 struct CheckProgram {
@@ -87,7 +126,9 @@ struct CheckProgram {
   std::int64_t extents[kMaxRank] = {};  ///< the output's
   std::int32_t instruction_count = 0;
   std::int32_t buffer_count = 0;
-  std::int32_t rank = 0;  ///< the output's; its indices precede those of sums
+  std::int32_t rank = 0;           ///< the output's; its indices precede those of sums
+  DataType type = DataType::fp64;  ///< of the output's elements
+  CheckRounding rounding;
 };
 static_assert(std::is_trivially_copyable_v<CheckProgram> && sizeof(CheckProgram) <= 3584,
               "a kernel has at most 4 KiB of parameters");
@@ -134,6 +175,34 @@ GPUEXP_HOST_DEVICE inline Checked truth(bool is_true) {
   return is_true ? Checked{1, 1} : Checked{0, 0};
 }
 
+// An error e of a changes f(a) by f'(a)·e, and the rounding of f adds u·|f|.
+GPUEXP_HOST_DEVICE inline Checked with_slope(Checked a, double value, double slope) {
+  return {value, std::fabs(value) + std::fabs(slope) * a.magnitude};
+}
+
+GPUEXP_HOST_DEVICE inline Checked smooth(CheckOp op, Checked a) {
+  constexpr double kTwoOverRootPi = 1.1283791670955126;
+  switch (op) {
+    case CheckOp::sine: return with_slope(a, std::sin(a.value), std::cos(a.value));
+    case CheckOp::cosine: return with_slope(a, std::cos(a.value), std::sin(a.value));
+    case CheckOp::hyperbolic_tangent: {
+      const double tangent = std::tanh(a.value);
+      return with_slope(a, tangent, 1 - tangent * tangent);
+    }
+    case CheckOp::error_function:
+      return with_slope(a, std::erf(a.value), kTwoOverRootPi * std::exp(-a.value * a.value));
+    case CheckOp::reciprocal_root: {
+      const double root = 1 / std::sqrt(a.value);
+      return with_slope(a, root, root / (2 * a.value));
+    }
+    case CheckOp::exponential: {
+      const double power = std::exp(a.value);
+      return with_slope(a, power, power);
+    }
+    default: return with_slope(a, std::log(a.value), 1 / a.value);
+  }
+}
+
 GPUEXP_HOST_DEVICE inline Checked unary(const CheckInstruction& instruction, Checked a) {
   switch (instruction.op) {
     case CheckOp::negate: return {-a.value, a.magnitude};
@@ -141,22 +210,14 @@ GPUEXP_HOST_DEVICE inline Checked unary(const CheckInstruction& instruction, Che
     case CheckOp::truth: return truth(a.value != 0);
     case CheckOp::absolute: return {std::fabs(a.value), a.magnitude};
     case CheckOp::floor: return {std::floor(a.value), a.magnitude};
+    case CheckOp::truncation: return {std::trunc(a.value), a.magnitude};
     case CheckOp::ceiling: return {std::ceil(a.value), a.magnitude};
     case CheckOp::whole_power: return whole_power(a, instruction.operand);
     case CheckOp::square_root: {
       const double root = std::sqrt(a.value);
       return {root, square_root_magnitude(a, root)};
     }
-    case CheckOp::exponential: {
-      // An error e of a multiplies exp(a) by 1 + e.
-      const double power = std::exp(a.value);
-      return {power, power * (1 + a.magnitude)};
-    }
-    default: {
-      // An error e of a adds e / a to log(a).
-      const double log = std::log(a.value);
-      return {log, std::fabs(log) + a.magnitude / std::fabs(a.value)};
-    }
+    default: return smooth(instruction.op, a);
   }
 }
 
@@ -201,33 +262,67 @@ struct State {
   Checked stack[kMaxStack];
   double indices[kMaxRank + kMaxSums] = {};
   double terms[kMaxSums] = {};
-  int top = 0;   // number of operands on the stack
-  int sums = 0;  // number of sums that have begun
-  bool is_valid = true;
+  int top = 0;           // number of operands on the stack
+  int sums = 0;          // number of sums that have begun
+  bool is_exact = true;  // all loaded elements are whole, and all sums exact
+  CheckFault fault;
+
+  GPUEXP_HOST_DEVICE void fail(CheckFaultKind kind, double number, std::int32_t dimension = 0) {
+    if (fault.kind != CheckFaultKind::none) return;
+    fault.kind = kind;
+    fault.number = number;
+    fault.dimension = dimension;
+  }
 };
 
-GPUEXP_HOST_DEVICE inline void load(State& state, const BufferView& buffer) {
+inline constexpr double kMaxExactInteger = 0x1p53;
+
+struct IntegerFormat {
+  int bits = 0;  // 0 for floating-point types
+  bool is_signed = false;
+};
+GPUEXP_HOST_DEVICE inline IntegerFormat integer_format(DataType type) {
+  switch (type) {
+    case DataType::int32: return {32, true};
+    case DataType::uint8: return {8, false};
+    case DataType::uint16: return {16, false};
+    case DataType::uint32: return {32, false};
+    case DataType::uint64: return {64, false};
+    default: return {};
+  }
+}
+
+/// The element in the memory of the processor that evaluates the check.
+struct StoredElements {
+  GPUEXP_HOST_DEVICE double operator()(const BufferView& buffer, std::int64_t element) const {
+    return stored_element(buffer.data, buffer.type, element);
+  }
+};
+
+template <class Elements>
+GPUEXP_HOST_DEVICE inline void load(const CheckProgram& program, State& state,
+                                    const BufferView& buffer, const Elements& elements) {
   state.top -= buffer.rank;
   std::int64_t element = 0;
   for (int d = 0; d < buffer.rank; ++d) {
     const double index = state.stack[state.top + d].value;
-    const bool is_valid =
-        index >= 0 && index < static_cast<double>(buffer.extents[d]) && index == std::floor(index);
-    if (!is_valid) {
-      state.is_valid = false;
-      return;
-    }
+    if (!(index >= 0 && index < static_cast<double>(buffer.extents[d])))
+      return state.fail(CheckFaultKind::index_out_of_range, index, d);
+    if (index != std::floor(index)) return state.fail(CheckFaultKind::fractional_index, index, d);
     element = element * buffer.extents[d] + static_cast<std::int64_t>(index);
   }
-  const double value = stored_element(buffer.data, buffer.type, element);
+  const double value = elements(buffer, element);
+  const bool is_rounded = buffer.type == DataType::uint64 && value >= kMaxExactInteger;
+  if (is_rounded && integer_format(program.type).bits > 0)
+    state.fail(CheckFaultKind::inexact_element, value);
+  if (value != std::floor(value)) state.is_exact = false;
   state.stack[state.top++] = {value, std::fabs(value)};
 }
 
-// From 2^53 on, fp64 cannot count the terms.
 GPUEXP_HOST_DEVICE inline bool begin_sum(State& state, int rank) {
   const double terms = state.stack[state.top - 1].value;
   state.stack[state.top - 1] = {0, 0};
-  if (!(terms < 0x1p53)) state.is_valid = false;
+  if (!(terms < kMaxExactInteger)) state.fail(CheckFaultKind::too_many_terms, terms);
   if (!(terms > 0)) return false;
   state.terms[state.sums] = terms;
   state.indices[rank + state.sums] = 0;
@@ -235,19 +330,39 @@ GPUEXP_HOST_DEVICE inline bool begin_sum(State& state, int rank) {
   return true;
 }
 
-GPUEXP_HOST_DEVICE inline bool next_term(State& state, int rank) {
+// In the check of an output of integers, whole numbers below 2^53 must not be combined to one that
+// fp64 rounds.
+GPUEXP_HOST_DEVICE inline void require_exact(State& state, CheckOp op, double a, double b,
+                                             double result) {
+  const auto is_exact = [](double x) {
+    return std::fabs(x) < kMaxExactInteger && x == std::floor(x);
+  };
+  const bool combines = op == CheckOp::add || op == CheckOp::subtract || op == CheckOp::multiply ||
+                        op == CheckOp::whole_power || op == CheckOp::sum_next;
+  if (combines && std::fabs(result) >= kMaxExactInteger && is_exact(a) && is_exact(b))
+    state.fail(CheckFaultKind::inexact_integer, result);
+}
+
+GPUEXP_HOST_DEVICE inline bool next_term(const CheckProgram& program, State& state,
+                                         bool is_exact_term) {
   const Checked term = state.stack[--state.top];
   Checked& sum = state.stack[state.top - 1];
+  const double before = sum.value;
   sum = {sum.value + term.value, sum.magnitude + term.magnitude};
-  double& index = state.indices[rank + state.sums - 1];
+  if (integer_format(program.type).bits > 0)
+    require_exact(state, CheckOp::sum_next, before, term.value, sum.value);
+  double& index = state.indices[program.rank + state.sums - 1];
   index += 1;
   if (index < state.terms[state.sums - 1]) return true;
+  if (!is_exact_term || !(sum.magnitude <= program.rounding.exact_limit)) state.is_exact = false;
   --state.sums;
   return false;
 }
 
 // Executes instruction `at`. Returns the next instruction.
-GPUEXP_HOST_DEVICE inline int execute(const CheckProgram& program, State& state, int at) {
+template <class Elements>
+GPUEXP_HOST_DEVICE inline int execute(const CheckProgram& program, State& state, int at,
+                                      const Elements& elements) {
   const CheckInstruction& instruction = program.instructions[at];
   switch (instruction.op) {
     case CheckOp::number:
@@ -258,41 +373,116 @@ GPUEXP_HOST_DEVICE inline int execute(const CheckProgram& program, State& state,
       state.stack[state.top++] = {index, std::fabs(index)};
       return at + 1;
     }
-    case CheckOp::load: load(state, program.buffers[instruction.operand]); return at + 1;
+    case CheckOp::load:
+      load(program, state, program.buffers[instruction.operand], elements);
+      return at + 1;
     case CheckOp::jump: return instruction.operand;
     case CheckOp::jump_if_zero: {
       const double condition = state.stack[--state.top].value;
-      if (std::isnan(condition)) state.is_valid = false;
+      if (std::isnan(condition)) state.fail(CheckFaultKind::nan_condition, condition);
       return condition == 0 ? instruction.operand : at + 1;
     }
     case CheckOp::sum_begin: return begin_sum(state, program.rank) ? at + 1 : instruction.operand;
-    case CheckOp::sum_next: return next_term(state, program.rank) ? instruction.operand : at + 1;
+    case CheckOp::sum_next:
+      return next_term(program, state, instruction.number != 0) ? instruction.operand : at + 1;
     default: break;
   }
   if (instruction.op >= CheckOp::add) --state.top;
   Checked& left = state.stack[state.top - 1];
-  left = instruction.op < CheckOp::add ? unary(instruction, left)
-                                       : binary(instruction.op, left, state.stack[state.top]);
+  const Checked a = left;
+  const Checked b = instruction.op < CheckOp::add ? Checked{} : state.stack[state.top];
+  left = instruction.op < CheckOp::add ? unary(instruction, a) : binary(instruction.op, a, b);
+  if (integer_format(program.type).bits > 0)
+    require_exact(state, instruction.op, a.value, b.value, left.value);
   return at + 1;
+}
+
+// ---- the result as an element of the output
+
+// Half a unit above the largest number: from here on, rounding to nearest gives infinity.
+GPUEXP_HOST_DEVICE inline double overflow_threshold(DataType type) {
+  switch (type) {
+    case DataType::fp16: return 65520;
+    case DataType::bf16: return 0x1.FFp127;
+    case DataType::fp32:
+    case DataType::tf32: return 0x1.FFFFFFp127;
+    default: return static_cast<double>(INFINITY);
+  }
+}
+
+// The whole number modulo 2^bits, as the type represents it.
+GPUEXP_HOST_DEVICE inline double wrapped(double whole, IntegerFormat format) {
+  const auto number = static_cast<std::uint64_t>(static_cast<std::int64_t>(whole));
+  const int unused = 64 - format.bits;
+  if (format.is_signed)
+    return static_cast<double>(static_cast<std::int64_t>(number << unused) >> unused);
+  return static_cast<double>(number << unused >> unused);
+}
+
+GPUEXP_HOST_DEVICE inline double as_integer(State& state, double value, IntegerFormat format) {
+  if (!(std::fabs(value) < kMaxExactInteger))
+    state.fail(CheckFaultKind::inexact_integer, value);
+  else if (value != std::floor(value))
+    state.fail(CheckFaultKind::fractional_value, value);
+  if (state.fault.kind != CheckFaultKind::none) return 0;
+  const double element = wrapped(value, format);
+  if (!(element < kMaxExactInteger)) state.fail(CheckFaultKind::inexact_integer, element);
+  return element;
+}
+
+GPUEXP_HOST_DEVICE inline double shrunk_magnitude(const CheckRounding& rounding, Checked exact) {
+  const bool has_no_rounding = rounding.is_polynomial && exact.magnitude <= rounding.exact_limit;
+  const double value = std::fabs(exact.value);
+  const bool is_representable = has_no_rounding && value <= rounding.output_limit;
+  return (has_no_rounding ? 0 : rounding.of_operations * exact.magnitude) +
+         (is_representable ? 0 : rounding.of_output * value);
+}
+
+GPUEXP_HOST_DEVICE inline Checked as_output(const CheckProgram& program, State& state) {
+  Checked result = state.stack[0];
+  if (std::isnan(result.value)) state.fail(CheckFaultKind::nan_value, result.value);
+  const IntegerFormat format = integer_format(program.type);
+  if (format.bits > 0) return {as_integer(state, result.value, format), result.magnitude};
+  // An infinite magnitude would let every result pass.
+  if (std::fabs(result.value) >= overflow_threshold(program.type))
+    return {std::copysign(static_cast<double>(INFINITY), result.value), 0};
+  if (state.is_exact && program.rounding.exact_limit > 0)
+    result.magnitude = shrunk_magnitude(program.rounding, result);
+  return result;
 }
 
 }  // namespace check_detail
 
-/// The expected value of the output element with this row-major index. Both numbers are NaN if an
-/// evaluated index is out of range or not whole, if an evaluated condition is NaN, or if a number
-/// of terms is NaN or at least 2^53. Host and device give bitwise-identical values, except for exp,
-/// log and pow.
-GPUEXP_HOST_DEVICE inline Checked evaluate(const CheckProgram& program, std::int64_t element) {
+/// The expected value of the output element with this row-major index, as the output's type
+/// represents it: numbers beyond its range become infinite, and integers wrap around. Both numbers
+/// are NaN if there is a fault. `elements` returns an element of a BufferView. Host and device give
+/// bitwise-identical values, except for functions that CheckOp does not define by arithmetic, such
+/// as exp, log and pow.
+template <class Elements>
+GPUEXP_HOST_DEVICE inline Checked evaluate_with(const CheckProgram& program, std::int64_t element,
+                                                const Elements& elements, CheckFault& fault) {
   check_detail::State state;
   for (int d = program.rank - 1; d >= 0; --d) {
     state.indices[d] = static_cast<double>(element % program.extents[d]);
     element /= program.extents[d];
   }
   int at = 0;
-  while (at < program.instruction_count && state.is_valid)
-    at = check_detail::execute(program, state, at);
-  if (!state.is_valid) return {static_cast<double>(NAN), static_cast<double>(NAN)};
-  return state.stack[0];
+  while (at < program.instruction_count && state.fault.kind == CheckFaultKind::none) {
+    state.fault.instruction = at;
+    at = check_detail::execute(program, state, at, elements);
+  }
+  Checked result;
+  if (state.fault.kind == CheckFaultKind::none) result = check_detail::as_output(program, state);
+  fault = state.fault;
+  if (fault.kind != CheckFaultKind::none)
+    return {static_cast<double>(NAN), static_cast<double>(NAN)};
+  return result;
+}
+
+/// The same from elements in memory.
+GPUEXP_HOST_DEVICE inline Checked evaluate(const CheckProgram& program, std::int64_t element) {
+  CheckFault fault;
+  return evaluate_with(program, element, check_detail::StoredElements{}, fault);
 }
 
 }  // namespace gpuexp::own

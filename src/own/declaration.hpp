@@ -49,8 +49,9 @@ struct DeclaredParameter {
 
 struct DeclaredFill {
   FillKind kind = FillKind::uniform;
-  std::optional<PlacedExpression> low;   ///< lowest value; only of `integers`
-  std::optional<PlacedExpression> high;  ///< above the highest value; only of `integers`
+  /// Lowest value of `integers` and of `uniform`, value of `constant`.
+  std::optional<PlacedExpression> low;
+  std::optional<PlacedExpression> high;  ///< above the highest value of `integers` and `uniform`
   Place place;
 };
 

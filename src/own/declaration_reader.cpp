@@ -1,6 +1,7 @@
 #include "own/declaration_reader.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <utility>
 
@@ -37,17 +38,32 @@ FillKind fill_kind(Statement& s) {
     if (found == name) return kind;
     names.emplace_back(name);
   }
-  s.fail_at(place, fmt::format("unknown fill '{}'{}", shorten(found), allowed_names(found, names)));
+  s.fail_at(place, fmt::format("unknown fill '{}'{}, or a number", shorten(found),
+                               allowed_names(found, names)));
+}
+
+/// A constant begins with a digit, a sign, a point or a parenthesis, and a fill with its name.
+bool is_constant_fill(const Statement& s) {
+  const std::string_view rest = s.rest();
+  return !rest.empty() && (std::isdigit(static_cast<unsigned char>(rest.front())) != 0 ||
+                           std::string_view("-.(").find(rest.front()) != std::string_view::npos);
 }
 
 DeclaredFill read_fill(Statement& s) {
   DeclaredFill fill;
   fill.place = s.place();
+  if (is_constant_fill(s)) {
+    fill.kind = FillKind::constant;
+    fill.low = s.expression();
+    return fill;
+  }
   fill.kind = fill_kind(s);
-  if (fill.kind != FillKind::integers) return fill;
+  const bool has_range = fill.kind == FillKind::integers ||
+                         (fill.kind == FillKind::uniform && s.rest().starts_with('('));
+  if (!has_range) return fill;
   s.expect("(", "integers, such as in integers(0, 100)");
   fill.low = s.expression();
-  s.expect(",", "the lowest integer");
+  s.expect(",", "the lowest number");
   fill.high = s.expression();
   s.expect(")", "the end of the range");
   return fill;

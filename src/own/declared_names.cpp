@@ -75,7 +75,7 @@ std::vector<const PlacedExpression*> expressions_of(const Declaration& declarati
     add_each(buffer.extents);
     if (!buffer.fill || !buffer.fill->low) continue;
     all.push_back(&*buffer.fill->low);
-    all.push_back(&*buffer.fill->high);
+    if (buffer.fill->high) all.push_back(&*buffer.fill->high);
   }
   for (const DeclaredVariant& variant : declaration.variants) {
     for (const DeclaredStep& step : variant.steps) {

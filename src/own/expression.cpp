@@ -72,12 +72,42 @@ std::pair<std::int64_t, std::int64_t> floor_divided(const Node& node, std::int64
   return {a / b - (rounds_down ? 1 : 0), a % b + (rounds_down ? b : 0)};
 }
 
+bool is_same_operand(const Node& a, const Node& b) {
+  return a.kind == b.kind && a.name == b.name &&
+         (a.kind == NodeKind::integer || a.kind == NodeKind::name);
+}
+
+// The n of (n + 255) / 256 and of (n + b - 1) / b, which round n / 256 and n / b up; null for other
+// quotients.
+const Node* rounded_up_number(const Node& quotient, std::int64_t divisor) {
+  const Node& above = quotient.operand(0);
+  const auto is_literal = [](const Node& node, std::int64_t value) {
+    return node.kind == NodeKind::integer && node.integer == value;
+  };
+  if (above.kind == NodeKind::add && is_literal(above.operand(1), divisor - 1))
+    return &above.operand(0);
+  const bool subtracts_one = above.kind == NodeKind::subtract && is_literal(above.operand(1), 1) &&
+                             above.operand(0).kind == NodeKind::add &&
+                             is_same_operand(above.operand(0).operand(1), quotient.operand(1));
+  return subtracts_one ? &above.operand(0).operand(0) : nullptr;
+}
+
+std::string ceil_div_hint(const Node& quotient, std::int64_t a, std::int64_t b) {
+  const Node* const number = rounded_up_number(quotient, b);
+  if (!number) return fmt::format("ceil_div({}, {})", a, b);
+  const auto spelled = [](const Node& node, std::int64_t value) {
+    return node.kind == NodeKind::name ? node.name : fmt::format("{}", value);
+  };
+  return fmt::format("ceil_div({}, {}), which rounds up", spelled(*number, a - (b - 1)),
+                     spelled(quotient.operand(1), b));
+}
+
 std::int64_t exact_quotient(const Node& node, std::int64_t a, std::int64_t b) {
   const auto [quotient, remainder] = floor_divided(node, a, b);
   if (remainder != 0)
-    fail_at(node, fmt::format("{0} / {1} leaves the remainder {2}; use ceil_div({0}, {1}), or "
-                              "floor_div for the whole part",
-                              a, b, a % b));
+    fail_at(node, fmt::format("{} / {} leaves the remainder {}; use {}, or floor_div for the whole "
+                              "part",
+                              a, b, a % b, ceil_div_hint(node, a, b)));
   return quotient;
 }
 
@@ -153,6 +183,12 @@ double real_unary(const Node& node, double a) {
   if (node.name == "log") return std::log(a);
   if (node.name == "log2") return std::log2(a);
   if (node.name == "sqrt") return std::sqrt(a);
+  if (node.name == "rsqrt") return 1 / std::sqrt(a);
+  if (node.name == "sin") return std::sin(a);
+  if (node.name == "cos") return std::cos(a);
+  if (node.name == "tanh") return std::tanh(a);
+  if (node.name == "erf") return std::erf(a);
+  if (node.name == "trunc") return std::trunc(a);
   return node.name == "floor" ? std::floor(a) : std::ceil(a);
 }
 

@@ -370,6 +370,8 @@ const std::vector<FunctionRule>& function_rules() {
   static const std::vector<FunctionRule> kRules{{"abs", 1, 1, true},
                                                 {"ceil"},
                                                 {"ceil_div", 2, 2, true},
+                                                {"cos"},
+                                                {"erf"},
                                                 {"exp"},
                                                 {"floor"},
                                                 {"floor_div", 2, 2, true},
@@ -378,7 +380,11 @@ const std::vector<FunctionRule>& function_rules() {
                                                 {"max", 2, kAnyNumber, true},
                                                 {"min", 2, kAnyNumber, true},
                                                 {"pow", 2, 2},
-                                                {"sqrt"}};
+                                                {"rsqrt"},
+                                                {"sin"},
+                                                {"sqrt"},
+                                                {"tanh"},
+                                                {"trunc"}};
   return kRules;
 }
 

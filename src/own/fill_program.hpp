@@ -2,6 +2,7 @@
 // device can compute the elements in any order. C++17, included by .cu files.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -12,11 +13,13 @@ namespace gpuexp::own {
 
 /// Contents of a buffer before the launch.
 enum class FillKind {
-  uniform,   ///< in [-1, 1), with 24 random bits
+  uniform,   ///< from `from` to below `to`, with 24 random bits
   normal,    ///< half the sum of 12 uniform numbers: mean 0, standard deviation 1
   integers,  ///< whole numbers in [low, high)
   iota,      ///< the element's index
   zeros,
+  constant,  ///< `from`
+  nonzero,   ///< whole numbers from -high to high without 0
 };
 
 struct FillProgram {
@@ -24,7 +27,9 @@ struct FillProgram {
   DataType type = DataType::fp32;
   std::uint64_t seed = 0;
   std::int64_t low = 0;   ///< lowest value; only of `integers`
-  std::int64_t high = 1;  ///< above the highest value; only of `integers`
+  std::int64_t high = 1;  ///< above the highest value of `integers`; highest value of `nonzero`
+  double from = -1;       ///< only of `uniform` and `constant`
+  double to = 1;          ///< only of `uniform`
 };
 
 /// Uniform in [-1, 1), exact in fp32.
@@ -32,13 +37,17 @@ GPUEXP_HOST_DEVICE inline double signed_unit(std::uint64_t seed, std::uint64_t i
   return static_cast<double>(random_bits(seed, i) >> 40) * 0x1p-23 - 1;
 }
 
-/// Element i before it is rounded to the buffer's type. All operations are exact in fp64, so host
-/// and device give equal results.
+/// Element i before it is rounded to the buffer's type. All operations are exact in fp64, or round
+/// once, so host and device give equal results.
 GPUEXP_HOST_DEVICE inline double fill_value(const FillProgram& fill, std::int64_t i) {
   const auto index = static_cast<std::uint64_t>(i);
   constexpr std::uint64_t kSummands = 12;
   switch (fill.kind) {
-    case FillKind::uniform: return signed_unit(fill.seed, index);
+    case FillKind::uniform: {
+      // One rounding on host and device, where the compiler decides about fused operations.
+      const double unit = static_cast<double>(random_bits(fill.seed, index) >> 40) * 0x1p-24;
+      return std::fma(fill.to - fill.from, unit, fill.from);
+    }
     case FillKind::normal: {
       double sum = 0;
       for (std::uint64_t k = 0; k < kSummands; ++k)
@@ -51,6 +60,12 @@ GPUEXP_HOST_DEVICE inline double fill_value(const FillProgram& fill, std::int64_
                                  static_cast<std::int64_t>(random_bits(fill.seed, index) % range));
     }
     case FillKind::iota: return static_cast<double>(i);
+    case FillKind::constant: return fill.from;
+    case FillKind::nonzero: {
+      const auto count = 2 * static_cast<std::uint64_t>(fill.high);
+      const auto drawn = static_cast<std::int64_t>(random_bits(fill.seed, index) % count);
+      return static_cast<double>(drawn < fill.high ? drawn - fill.high : drawn - fill.high + 1);
+    }
     case FillKind::zeros: break;
   }
   return 0;

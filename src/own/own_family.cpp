@@ -11,7 +11,9 @@
 #include "base/text.hpp"
 #include "device/hardware_sizes.hpp"
 #include "own/binding.hpp"
+#include "own/check_tolerance.hpp"
 #include "own/device_kernels.hpp"
+#include "own/exact_sums.hpp"
 #include "own/own_problem.hpp"
 #include "own/parameter_values.hpp"
 
@@ -29,6 +31,13 @@ const OwnData& as_data(const void* data) {
 std::shared_ptr<const void> checked_problem(const Bound& bound, const Values& values) {
   auto problem = std::make_shared<OwnProblem>(problem_of(bound, values));
   check_problem(bound, *problem);
+  return problem;
+}
+
+/// The problem with contents for which its sums are exact, or as declared if there are none.
+std::shared_ptr<const void> exact_problem(const Bound& bound, const Values& values) {
+  auto problem = std::make_shared<OwnProblem>(problem_of(bound, values));
+  problem->contents = exact_sums_of(bound, *problem).contents;
   return problem;
 }
 
@@ -155,11 +164,9 @@ void set_contents(Family& family, const SharedBound& bound) {
   };
   const bool has_in_out = std::ranges::any_of(
       bound->buffers, [](const BoundBuffer& b) { return b.role == BufferRole::in_out; });
-  // The seed of these contents is fixed, because `reset` gets none.
-  constexpr std::uint64_t kSeed = 1;
   if (has_in_out) {
     family.reset = [bound](const void* problem, const void* data) {
-      return fills(*bound, as_problem(problem), as_data(data), kSeed, BufferRole::in_out);
+      return fills(*bound, as_problem(problem), as_data(data), kInOutSeed, BufferRole::in_out);
     };
   }
   family.reference = [bound](const void* problem, const void* data,
@@ -189,9 +196,7 @@ void set_contents(Family& family, const SharedBound& bound) {
 
 }  // namespace
 
-Family family_of(std::string id, Declaration declaration, std::vector<OwnKernel> kernels,
-                 const std::vector<std::string>& in_source) {
-  const SharedBound bound = bound_to(std::move(declaration), std::move(kernels), in_source);
+Family family_of(std::string id, const SharedBound& bound) {
   Family family;
   family.id = std::move(id);
   family.question = fmt::format("kernels of {}", bound->file);
@@ -217,6 +222,17 @@ Family family_of(std::string id, Declaration declaration, std::vector<OwnKernel>
     return fmt::format("requires {}", unmet);
   };
   set_contents(family, bound);
+  return family;
+}
+
+Family family_of(std::string id, Declaration declaration, std::vector<OwnKernel> kernels,
+                 const std::vector<std::string>& in_source) {
+  return family_of(std::move(id), bound_to(std::move(declaration), std::move(kernels), in_source));
+}
+
+Family exact_family_of(std::string id, const SharedBound& bound) {
+  Family family = family_of(std::move(id), bound);
+  family.make_problem = [bound](const Values& values) { return exact_problem(*bound, values); };
   return family;
 }
 

@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "own/check_tolerance.hpp"
+#include "own/exact_sums.hpp"
+
 namespace gpuexp::own {
 
 namespace {
@@ -129,6 +132,11 @@ void check_fill(const Bound& bound, const BoundBuffer& buffer, const FillProgram
   };
   if (program.kind == FillKind::iota && count - 1 > range.high)
     fail_at_fill(fmt::format("iota stores 0 to {} in {}", count - 1, buffer.declared.name));
+  if (program.kind == FillKind::constant && is_integer(buffer.type) &&
+      !(program.from >= static_cast<double>(range.low) &&
+        program.from <= static_cast<double>(range.high) &&
+        program.from == std::floor(program.from)))
+    fail_at_fill(fmt::format("the contents are {}", program.from));
   if (program.kind == FillKind::integers &&
       (program.low < range.low || program.high - 1 > range.high))
     fail_at_fill(fmt::format("integers({}, {}) has numbers from {} to {}", program.low,
@@ -150,6 +158,34 @@ void set_integers(const Bound& bound, const DeclaredFill& fill, const Names& nam
                      program.high));
 }
 
+double real(const Bound& bound, const PlacedExpression& number, const Names& names) {
+  return at_place(bound.file, number.place, [&] { return number.expression.real(names); });
+}
+
+void set_reals(const Bound& bound, const DeclaredFill& fill, const Names& names,
+               FillProgram& program) {
+  program.from = real(bound, *fill.low, names);
+  if (!fill.high) return;
+  program.to = real(bound, *fill.high, names);
+  if (!(program.to > program.from))
+    fail(bound.file, fill.place,
+         fmt::format("uniform({}, {}) has no numbers; expected a second value above the first",
+                     program.from, program.to));
+}
+
+/// Replaces random contents.
+void make_exact(const ExactContents& contents, FillProgram& program) {
+  const bool is_random = program.kind == FillKind::uniform || program.kind == FillKind::normal ||
+                         program.kind == FillKind::integers;
+  if (contents.largest == 0 || is_integer(program.type) || !is_random) return;
+  const bool is_negative = program.kind == FillKind::normal ||
+                           (program.kind == FillKind::uniform && program.from < 0) ||
+                           (program.kind == FillKind::integers && program.low < 0);
+  program.kind = contents.have_signs && is_negative ? FillKind::nonzero : FillKind::integers;
+  program.low = 1;
+  program.high = contents.largest + (program.kind == FillKind::integers ? 1 : 0);
+}
+
 // ---- sums that cancel
 
 /// "in x[n]".
@@ -164,15 +200,17 @@ std::string text_of_buffer(const DeclaredBuffer& buffer) {
 const BoundBuffer* zero_mean_input(const Bound& bound, const Check& check) {
   const std::set<std::string> names = check.names();
   for (const BoundBuffer& buffer : bound.buffers) {
-    const FillKind kind = buffer.declared.fill ? buffer.declared.fill->kind : FillKind::uniform;
-    const bool has_signs = kind == FillKind::uniform || kind == FillKind::normal;
+    const auto& fill = buffer.declared.fill;
+    const bool has_signs =
+        !fill || fill->kind == FillKind::normal || (fill->kind == FillKind::uniform && !fill->low);
     if (has_signs && !is_integer(buffer.type) && names.contains(buffer.declared.name))
       return &buffer;
   }
   return nullptr;
 }
 
-/// Sums of n terms of random sign are about √(n/3), and their bound in fp32 is 9.9·√n·2^-24·n/2. At
+/// Refuses what a second verification with exact sums (exact_sums.hpp) does not find either. Sums
+/// of n terms of random sign are about √(n/3), and their bound in fp32 is 9.9·√n·2^-24·n/2. At
 /// 2^18 terms the bound is a tenth of the sum, so that 0 passes with a probability of 10 %.
 void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProblem& problem) {
   constexpr double kMaxTerms = 0x1p18;
@@ -181,11 +219,11 @@ void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProble
   const DeclaredCheck& check = *bound.check_of(output);
   const double terms = check.check.terms(problem.names, problem.extents[output]).summed;
   const BoundBuffer* const input = zero_mean_input(bound, check.check);
-  if (terms <= kMaxTerms || !input) return;
+  if (terms <= kMaxTerms || !input || exact_sums_of(bound, problem).contents.largest > 0) return;
   fail(bound.file, check.place,
        fmt::format("a sum has {:.0f} terms, and {} has contents of random sign: they cancel, so a "
                    "wrong result could be within the bound on rounding errors; declare contents "
-                   "such as '{} = integers(0, 100)', or a tolerance",
+                   "such as '{} = uniform(0, 1)', or a tolerance",
                    terms, input->declared.name, text_of_buffer(input->declared)));
 }
 
@@ -272,6 +310,7 @@ FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& pro
   program.high = kDefaultIntegers;
   if (!buffer.declared.fill) {
     program.kind = is_integer(buffer.type) ? FillKind::integers : FillKind::uniform;
+    make_exact(problem.contents, program);
     return program;
   }
   const DeclaredFill& fill = *buffer.declared.fill;
@@ -281,13 +320,18 @@ FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& pro
     fail(bound.file, fill.place,
          fmt::format("{} has elements of type {}; expected integers(low, high), iota or zeros",
                      buffer.declared.name, name_of(buffer.type)));
-  if (fill.low) set_integers(bound, fill, problem.names, program);
+  if (fill.kind == FillKind::integers) {
+    set_integers(bound, fill, problem.names, program);
+  } else if (fill.low) {
+    set_reals(bound, fill, problem.names, program);
+  }
   check_fill(bound, buffer, program, problem.count(index));
+  make_exact(problem.contents, program);
   return program;
 }
 
-CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
-                        const OwnData& data) {
+CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnProblem& problem,
+                             const OwnData& data) {
   CheckBuffers buffers;
   const auto view = [&](std::size_t i) {
     return CheckBuffer{data.buffers[i], bound.buffers[i].type, problem.extents[i]};
@@ -297,11 +341,19 @@ CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem
       buffers.inputs[bound.buffers[i].declared.name] = view(i);
   }
   buffers.output_extents = problem.extents[output];
+  buffers.output_type = bound.buffers[output].type;
   if (bound.buffers[output].role == BufferRole::in_out) buffers.before = view(output);
   const DeclaredCheck& check = *bound.check_of(output);
-  return at_place(bound.file, check.place, [&] {
-    return check.check.program(names_of_checks(bound, problem.names), buffers);
+  CompiledCheck compiled = at_place(bound.file, check.place, [&] {
+    return check.check.compiled(names_of_checks(bound, problem.names), buffers);
   });
+  set_rounding(bound, output, problem, compiled.program.rounding);
+  return compiled;
+}
+
+CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
+                        const OwnData& data) {
+  return compiled_check(bound, output, problem, data).program;
 }
 
 double reference_operations(const Bound& bound, const OwnProblem& problem) {
@@ -320,58 +372,4 @@ double reference_operations(const Bound& bound, const OwnProblem& problem) {
 }
 
 // See tolerance_derivation().
-Tolerance tolerance_of(const Bound& bound, std::size_t output, const OwnProblem& problem) {
-  constexpr double kLambda = 9.9;
-  constexpr double kHigherOrders = 1.01;
-  constexpr double kSmallestNormal = 0x1p-126;
-  const DataType type = bound.buffers[output].type;
-  Tolerance tolerance;
-  // An output passes if all its elements do: no model of the mean rounding error is known.
-  tolerance.rms_absolute = std::numeric_limits<double>::infinity();
-  tolerance.absolute = half_smallest(type);
-  if (bound.tolerance) {
-    tolerance.relative = *bound.tolerance;
-    return tolerance;
-  }
-  if (is_integer(type)) return tolerance;
-  const DeclaredCheck& check = *bound.check_of(output);
-  const ErrorTerms terms = at_place(bound.file, check.place, [&] {
-    return check.check.terms(problem.names, problem.extents[output]);
-  });
-  if (terms.depends_on_data)
-    fail(
-        bound.file, check.place,
-        "the number of terms of a sum depends on a buffer, so no tolerance can be derived; declare "
-        "one, such as 'tolerance 1e-5'");
-  // 16-bit kernels usually compute in fp32.
-  const DataType computing = type == DataType::fp64 ? DataType::fp64 : DataType::fp32;
-  const double lost = bound.flushes_subnormals && computing == DataType::fp32
-                          ? kSmallestNormal
-                          : half_smallest(computing);
-  tolerance.absolute += (terms.summed + terms.operations) * lost;
-  const double summed = std::min(terms.summed, kLambda * std::sqrt(terms.summed));
-  tolerance.relative =
-      (summed + terms.operations) * kHigherOrders * unit_roundoff(computing) + unit_roundoff(type);
-  return tolerance;
-}
-
-std::string tolerance_derivation(const Bound& bound) {
-  if (bound.tolerance)
-    return fmt::format(
-        "The file declares a tolerance of {}, relative to the magnitude of the "
-        "expected value. Half the smallest number of the output's type is added.",
-        *bound.tolerance);
-  return "The kernel computes in fp64 if the output is fp64, otherwise in fp32, with the unit "
-         "roundoff u. A check with sums of n terms and k other operations changes by at most "
-         "(n + k)·u·magnitude, to first order, if each operation is rounded (Higham, Accuracy and "
-         "Stability of Numerical Algorithms, 2nd ed., section 3.1). For long sums, n is replaced "
-         "by "
-         "9.9·√n, which independent roundings with mean zero exceed with a probability below e^-32 "
-         "(Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). 1 % more covers higher "
-         "orders. Rounding the output adds the unit roundoff of its type. Each rounding to a "
-         "subnormal number adds at most half the smallest number of its type; with "
-         "--use_fast_math, which flushes subnormal numbers to zero, 2^-126. Integer outputs must "
-         "be exact.";
-}
-
 }  // namespace gpuexp::own

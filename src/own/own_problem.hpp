@@ -13,12 +13,19 @@
 
 namespace gpuexp::own {
 
+/// Contents that replace random contents of floating-point buffers: whole numbers other than 0.
+struct ExactContents {
+  std::int64_t largest = 0;  ///< 0: contents are as declared
+  bool have_signs = false;   ///< also negative numbers, where the declared contents have them
+};
+
 struct OwnProblem {
   Names names;
   std::vector<std::vector<std::int64_t>> extents;  ///< by buffer
   /// The requirement that the values do not meet. Only a problem without one has launches, contents
   /// and checks; the extents of others are 1.
   std::string unmet;
+  ExactContents contents;
 
   std::int64_t count(std::size_t buffer) const;  ///< number of elements
 };
@@ -39,19 +46,20 @@ Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names
 Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
                const OwnData& data);
 
+/// Seed of the contents of in_out buffers, which do not depend on the seed of the run.
+inline constexpr std::uint64_t kInOutSeed = 1;
+
 /// Contents of a buffer before the launch.
 FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& problem,
                     std::uint64_t seed);
 
-/// The check of an output.
+/// The check of an output. The nodes exist as long as `bound`.
+CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnProblem& problem,
+                             const OwnData& data);
 CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
                         const OwnData& data);
 
 /// Operations of the checks of all outputs, as many as take the time of their interpretation.
 double reference_operations(const Bound& bound, const OwnProblem& problem);
-
-/// The bound on the error of an output, and its derivation.
-Tolerance tolerance_of(const Bound& bound, std::size_t output, const OwnProblem& problem);
-std::string tolerance_derivation(const Bound& bound);
 
 }  // namespace gpuexp::own

@@ -85,8 +85,8 @@ TEST_CASE("a check reads the output only as it was before the launch", "[check]"
 TEST_CASE("structural errors of checks", "[check]") {
   check_parse_error(
       "C[i] = log2(8)",
-      "a check cannot compute log2(); did you mean 'log'? allowed: abs, ceil, ceil_div, exp, "
-      "floor, floor_div, log, max, min, pow, sqrt",
+      "a check cannot compute log2(); did you mean 'log'? allowed: abs, ceil, ceil_div, cos, "
+      "erf, exp, floor, floor_div, log, max, min, pow, rsqrt, sin, sqrt, tanh, trunc",
       7);
   check_parse_error("C[i] = sum(i < 3: 1)",
                     "the index 'i' of the sum is already an index; rename it", 7);

@@ -329,6 +329,12 @@ TEST_CASE("roundings are those of the longest path, and sums count their terms",
   check_terms("C[i][j] = pow(A[i][j], 0.3) + sqrt(A[i][j])", 0, 10);
   check_terms("C[i][j] = A[i][j] > 0.5 ? -abs(A[i][j]) : max(A[i][j], 1, 2)", 0, 1);
   check_terms("C[i][j] = floor_div(i, 2) % 3", 0, 5);
+  // The maximum of i % 8 is neither at the first nor at the last index.
+  check_terms("C[i][j] = sum(k < i % 8 + 1: A[k][j])", 8, 0);
+  check_terms("C[i][j] = sum(k < 20 - abs(i - 30): A[k][j])", 20, 0);
+  check_terms("C[i][j] = tanh(A[i][j]) + erf(A[i][j])", 0, 9);
+  check_terms("C[i][j] = rsqrt(sin(cos(A[i][j])))", 0, 24);
+  check_terms("C[i][j] = trunc(A[i][j])", 0, 0);
   CHECK(terms_of("C[i][j] = sum(k < row[i+1] - row[i]: 1)").depends_on_data);
   CHECK(terms_of("C[i][j] = sum(k < row[i+1] - row[i]: 1)").summed == 1);
 }

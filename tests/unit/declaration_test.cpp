@@ -191,15 +191,18 @@ TEST_CASE("statements that are not understood", "[declaration]") {
        {"x[]", "1:14: expected a number, a name, a function call or '(', found ']'"},
        {"x[1][2][3][4][5]", "1:12: x has 5 extents; expected at most 4"},
        {"x[4] = sevens",
-        "1:19: unknown fill 'sevens'; allowed: uniform, normal, integers, iota, zeros"},
+        "1:19: unknown fill 'sevens'; allowed: uniform, normal, integers, iota, zeros, or a "
+        "number"},
        {"x[4] = zero",
         "1:19: unknown fill 'zero'; did you mean 'zeros'? allowed: uniform, normal, integers, "
-        "iota, zeros"},
+        "iota, zeros, or a number"},
+       {"x[4] = 1 2", "1:21: expected the end of the statement, found '2'"},
+       {"x[4] = uniform(0 1)", "1:29: expected ',' after the lowest number, found '1)'"},
        {"x[4] =", "1:18: expected a fill such as uniform or zeros, found the end of the line"},
        {"x[4] = integers",
         "1:27: expected '(' after integers, such as in integers(0, 100), found the end of the "
         "line"},
-       {"x[4] = integers(4)", "1:29: expected ',' after the lowest integer, found ')'"},
+       {"x[4] = integers(4)", "1:29: expected ',' after the lowest number, found ')'"},
        {"x[4] = iota 2", "1:24: expected the end of the statement, found '2'"},
        {"x[4] y[4] = zeros",
         "1:22: a statement with a fill declares one buffer; declare each buffer in a line of its "
@@ -364,8 +367,8 @@ TEST_CASE("checks, requirements, tolerances and options that are not understood"
        {"check y[i] = y[i]",
         "1:25: 'y' is the output; before(y[...]) is its value before the launch"},
        {"check y[i] = foo(1)",
-        "1:25: unknown function 'foo'; allowed: abs, before, ceil, ceil_div, exp, floor, "
-        "floor_div, log, log2, max, min, pow, sqrt, sum"},
+        "1:25: unknown function 'foo'; allowed: abs, before, ceil, ceil_div, cos, erf, "
+        "exp, floor, floor_div, log, log2, max, min, pow, rsqrt, sin, sqrt, sum, tanh, trunc"},
        {"require", "1:19: expected a number, a name, a function call or '(', found the end"},
        {"require n == 4 n", "1:27: found 'n' after 'n == 4'; expected an operator or the end"},
        {"tolerance 2",

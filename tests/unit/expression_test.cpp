@@ -254,7 +254,8 @@ TEST_CASE("malformed numbers are errors", "[expression]") {
 TEST_CASE("errors in functions name what is allowed", "[expression]") {
   check_parse_error("1 + cieldiv(n, 2)",
                     "unknown function 'cieldiv'; did you mean 'ceil_div'? allowed: abs, before, "
-                    "ceil, ceil_div, exp, floor, floor_div, log, log2, max, min, pow, sqrt, sum",
+                    "ceil, ceil_div, cos, erf, exp, floor, floor_div, log, log2, max, min, pow, "
+                    "rsqrt, sin, sqrt, sum, tanh, trunc",
                     4);
   check_parse_error("ceil_div(n)", "ceil_div() needs 2 arguments, found 1", 0);
   check_parse_error("abs()", "abs() needs 1 argument, found 0", 0);
@@ -300,6 +301,29 @@ TEST_CASE("integer arithmetic is exact", "[expression]") {
   check_integer_error("2^-1", "2 ^ -1 is not an integer", 1);
   check_integer_error("log2(24)", "log2(24) is not an integer: 24 is not a power of two", 0);
   check_integer_error("log2(0)", "log2(0) is not an integer: 0 is not a power of two", 0);
+}
+
+TEST_CASE("a quotient that rounds up names ceil_div of its number", "[expression]") {
+  const Names names{{"n", std::int64_t{1000}}, {"b", std::int64_t{256}}};
+  const auto error_of = [&](const char* text) -> std::string {
+    try {
+      Expression::parse(text).integer(names);
+    } catch (const ExpressionError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string hint = "leaves the remainder 231; use ceil_div(n, ";
+  const std::string rest = "), which rounds up, or floor_div for the whole part";
+  CHECK(error_of("(n + 255) / 256") == "1255 / 256 " + hint + "256" + rest);
+  CHECK(error_of("(n + b - 1) / b") == "1255 / 256 " + hint + "b" + rest);
+  CHECK(error_of("(n + 256 - 1) / 256") == "1255 / 256 " + hint + "256" + rest);
+  CHECK(error_of("(2*n + 255) / 256") ==
+        "2255 / 256 leaves the remainder 207; use ceil_div(2000, 256), which rounds up, or "
+        "floor_div for the whole part");
+  CHECK(error_of("(n + 254) / 256") ==
+        "1254 / 256 leaves the remainder 230; use ceil_div(1254, 256), or floor_div for the whole "
+        "part");
 }
 
 TEST_CASE("integer expressions name operands that are not integers", "[expression]") {

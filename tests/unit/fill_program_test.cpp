@@ -1,6 +1,7 @@
 // Contents of buffers before a launch of a user's kernel.
 #include "own/fill_program.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -62,6 +63,32 @@ TEST_CASE("fills have the moments of their distributions", "[fill_program]") {
   const auto [integer_mean, integer_square] = moments(integers);
   CHECK(std::abs(integer_mean) < 0.03);
   CHECK(integer_square == Approx(2.0).epsilon(0.02));
+}
+
+TEST_CASE("a constant and uniform numbers have the declared bounds", "[fill_program]") {
+  FillProgram uniform = program(FillKind::uniform);
+  uniform.from = 2;
+  uniform.to = 6;
+  double low = 6, high = 2, sum = 0;
+  constexpr int kCount = 10'000;
+  for (int i = 0; i < kCount; ++i) {
+    const double value = fill_value(uniform, i);
+    low = std::min(low, value);
+    high = std::max(high, value);
+    sum += value;
+    // The default of -1 to 1 has the numbers that it always had.
+    CHECK(fill_value(program(FillKind::uniform), i) ==
+          signed_unit(5, static_cast<std::uint64_t>(i)));
+  }
+  CHECK(low >= 2);
+  CHECK(low < 2.01);
+  CHECK(high < 6);
+  CHECK(high > 5.99);
+  CHECK(sum / kCount == Approx(4).epsilon(0.02));
+  FillProgram constant = program(FillKind::constant);
+  constant.from = 0.25;
+  CHECK(fill_value(constant, 0) == 0.25);
+  CHECK(fill_value(constant, 12345) == 0.25);
 }
 
 TEST_CASE("fills stay in their ranges and depend on seed and index", "[fill_program]") {

@@ -1,11 +1,16 @@
 // Declarations of kernel files and the kernels' signatures: arguments, roles, problems and errors.
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compile/kernel_symbols.hpp"
 #include "device/device_spec.hpp"
+#include "own/check_errors.hpp"
 #include "own/declaration_reader.hpp"
+#include "own/exact_sums.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"
 #include "support/catch.hpp"
@@ -449,6 +454,19 @@ TEST_CASE("fills that do not fit their elements", "[own_binding]") {
        {whole("integers(-2^62, 2^62)"),
         "1:21: integers(-4611686018427387904, 4611686018427387904) has too many numbers; expected "
         "fewer than 2^63"},
+       {whole("1.5"),
+        "1:21: the contents are 1.5, but elements of type int32 represent the whole numbers from "
+        "-2147483648 to 2147483647"},
+       {whole("-(2^31) - 1"),
+        "1:21: the contents are -2147483649, but elements of type int32 represent the whole "
+        "numbers from -2147483648 to 2147483647"},
+       {whole("-7"), ""},
+       {half("uniform(1, 1)"),
+        "1:22: uniform(1, 1) has no numbers; expected a second value above the first"},
+       {half("uniform(0, 1)"), ""},
+       {half("0.5"), ""},
+       {whole("uniform(0, 1)"),
+        "1:21: x has elements of type int32; expected integers(low, high), iota or zeros"},
        {whole("integers(0, 0.5)"), "1:33: 0.5 is not an integer; expected integers"},
        {half("normal"), ""},
        {half("iota"),
@@ -491,12 +509,123 @@ TEST_CASE("long sums of random sign need other contents or a tolerance", "[own_b
   };
   check_cases(
       {{sum("2^18", "x[n]"), ""},
-       {sum("2^18 + 1", "x[n]"),
-        "5:18: a sum has 262145 terms, and x has contents of random sign: they cancel, so a wrong "
+       // A second verification with exact sums finds wrong results up to 2^24 terms.
+       {sum("2^24", "x[n]"), ""},
+       {sum("2^24 + 1", "x[n]"),
+        "5:18: a sum has 16777217 terms, and x has contents of random sign: they cancel, so a "
+        "wrong "
         "result could be within the bound on rounding errors; declare contents such as 'in x[n] = "
-        "integers(0, 100)', or a tolerance"},
-       {sum("2^20", "in x[n] = integers(0, 100)"), ""},
-       {sum("2^20", "x[n]") + "\ntolerance 1e-6", ""}});
+        "uniform(0, 1)', or a tolerance"},
+       {sum("2^25", "in x[n] = uniform(0, 1)"), ""},
+       {sum("2^25", "x[n]") + "\ntolerance 1e-6", ""}});
+}
+
+ExactSums exact_sums(const std::string& statements) {
+  const SharedBound b = bound(statements);
+  Values values;
+  for (const DeclaredParameter& parameter : b->parameters)
+    values.push_back(parameter.values.front());
+  return exact_sums_of(*b, problem_of(*b, values));
+}
+
+TEST_CASE("long sums are verified with contents for which they are exact", "[own_binding]") {
+  const auto sum = [](const std::string& n, const std::string& check = "sum(k < n: x[k])",
+                      const std::string& x = "in x[n]") {
+    return exact_sums("n = " + n + "\n" + x +
+                      "\nin y[n]\nz[4]\nadd<<<1, 4>>>\ncheck z[i] = " + check);
+  };
+  // The bound of 1024 terms is below a sixteenth of a term, that of 4096 is not.
+  CHECK_FALSE(sum("1024").are_needed);
+  CHECK(sum("4096").are_needed);
+  // Below 2^24 fp32 represents each sum of the largest numbers.
+  for (const auto& [n, largest] : std::vector<std::pair<std::string, std::int64_t>>{
+           {"2^20", 16}, {"2^20 + 1", 8}, {"2^22", 4}, {"2^24", 1}, {"2^24 + 1", 0}}) {
+    CAPTURE(n);
+    const ExactSums sums = sum(n);
+    CHECK(sums.contents.largest == largest);
+    CHECK_FALSE(sums.contents.have_signs);
+    CHECK(sums.why_not == (largest > 0 ? "" : "no contents of the inputs make the sums exact"));
+  }
+  CHECK(sum("2^20", "sum(k < n: x[k]*y[k])").contents.largest == 4);
+  CHECK(sum("2^12", "sum(k < n: x[k]*y[i])").contents.largest == 16);
+  // Operations outside of the sum round, and their bound must hide no term.
+  CHECK(sum("2^20", "0.1*sum(k < n: x[k])").contents.largest == 1);
+  CHECK(sum("2^22", "0.1*sum(k < n: x[k])").contents.largest == 0);
+  // Terms with roundings of their own are never exact.
+  for (const char* check :
+       {"sum(k < n: exp(x[k]))", "sum(k < n: x[k]/3)", "sum(k < n: 0.1*x[k])"}) {
+    CAPTURE(check);
+    CHECK(sum("2^16", check).are_needed);
+    CHECK(sum("2^16", check).contents.largest == 0);
+  }
+  // Contents that are not random stay.
+  CHECK(sum("2^16", "sum(k < n: x[k])", "in x[n] = 3").contents.largest == 16);
+  CHECK(sum("2^16", "sum(k < n: x[k])", "in x[n] = 0.5").contents.largest == 0);
+  CHECK(sum("2^16", "sum(k < n: x[k])", "in x[n] = iota").contents.largest == 0);
+}
+
+TEST_CASE("a declared tolerance has no exact sums", "[own_binding]") {
+  const ExactSums sums = exact_sums(
+      "n = 2^16\nin x[n]\nin y[n]\nz[4]\nadd<<<1, 4>>>\ncheck z[i] = sum(k < n: x[k])\n"
+      "tolerance 1e-5");
+  CHECK(sums.are_needed);
+  CHECK(sums.contents.largest == 0);
+  CHECK(sums.why_not == "the file declares a tolerance of 1e-05");
+}
+
+TEST_CASE("exact contents replace random contents of floating-point buffers", "[own_binding]") {
+  const SharedBound b = bound(
+      "n = 2^16\nx[n]\nin y[n] = uniform(0, 1)\nz[4]\nadd<<<1, 4>>>\n"
+      "check z[i] = sum(k < n: x[k]) + y[i]");
+  OwnProblem problem = problem_of(*b, {std::int64_t{1} << 16});
+  problem.contents = {4, true};
+  const FillProgram x = fill_of(*b, 0, problem, 1);
+  const FillProgram y = fill_of(*b, 1, problem, 1);
+  CHECK(x.kind == FillKind::nonzero);
+  CHECK(y.kind == FillKind::integers);
+  std::set<double> of_x, of_y;
+  for (int i = 0; i < 1000; ++i) {
+    of_x.insert(fill_value(x, i));
+    of_y.insert(fill_value(y, i));
+  }
+  CHECK(of_x == std::set<double>{-4, -3, -2, -1, 1, 2, 3, 4});
+  CHECK(of_y == std::set<double>{1, 2, 3, 4});
+}
+
+/// The error of the check of `whole`, whose output z has 4 integers; empty if there is none.
+std::string error_of_check(const std::string& check, std::int64_t element,
+                           const std::string& x = "x[2][4] = iota") {
+  const SharedBound b = bound(x + "\nz[4]\nwhole<<<1, 4>>>(z, x, 4)\ncheck z[i] = " + check);
+  return check_error(*b, problem_of(*b, {}), 7, 1, element);
+}
+
+TEST_CASE("errors of a check name its place and the index", "[own_binding]") {
+  CHECK(error_of_check("x[1][i]", 3) == "");
+  CHECK(error_of_check("x[1][i + 1]", 2) == "");
+  CHECK(error_of_check("x[1][i + 1]", 3) ==
+        "k.cu:4:25: the check of z[3] reads index 4 of dimension 2 of x, which is out of range; "
+        "expected 0 to 3");
+  CHECK(error_of_check("1 + x[i - 1][0]", 0) ==
+        "k.cu:4:29: the check of z[0] reads index -1 of dimension 1 of x, which is out of range; "
+        "expected 0 to 1");
+}
+
+TEST_CASE("errors of a check of integers name the functions to use", "[own_binding]") {
+  CHECK(error_of_check("x[1][i] / 2", 0) == "");
+  CHECK(error_of_check("x[1][i] / 2", 1) ==
+        "k.cu:4:33: the check of z[1] is 2.5, but elements of type int32 are whole numbers; in a "
+        "check, / divides real numbers: write trunc(a / b), which rounds as C does, or "
+        "floor_div(a, b)");
+  CHECK(error_of_check("trunc(x[1][i] / 2)", 1) == "");
+  CHECK(error_of_check("0.5*x[1][i]", 1) ==
+        "k.cu:4:28: the check of z[1] is 2.5, but elements of type int32 are whole numbers; write "
+        "trunc(…), floor(…) or ceil(…)");
+  CHECK(error_of_check("2^40 * (2^13 + x[0][i])", 0) ==
+        "k.cu:4:30: the check of z[0] has the result 9007199254740992; checks compute in fp64, "
+        "which represents each whole number only below 2^53");
+  CHECK(error_of_check("log(-1)", 0) ==
+        "k.cu:4:25: the check of z[0] is NaN, which no result equals; declare other contents of "
+        "its inputs");
 }
 
 TEST_CASE("the default tolerance counts roundings", "[own_binding]") {

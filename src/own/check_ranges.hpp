@@ -1,0 +1,64 @@
+// Bounds on the values of a check's expressions over all values of the indices, by interval
+// arithmetic.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "own/expression.hpp"
+#include "own/expression_tree.hpp"
+
+namespace gpuexp::own {
+
+/// All numbers from `low` to `high`, both included.
+struct Range {
+  double low = 0;
+  double high = 0;
+
+  /// The largest |x|.
+  double largest() const;
+};
+
+/// All numbers: the range of an expression without a known bound.
+Range all_numbers();
+
+/// The range of a buffer's elements; `node` is an index or before() node.
+using RangeOfElements = std::function<Range(const Node& node)>;
+
+class CheckRanges {
+ public:
+  /// Without `elements`, every buffer has all_numbers().
+  explicit CheckRanges(const Names& parameters, RangeOfElements elements = nullptr);
+
+  /// Adds an index that takes the whole numbers from 0 to `last`, and hides one of the same name.
+  void push_index(const std::string& name, double last);
+  void pop_index() { indices_.pop_back(); }
+
+  /// Contains every value of the expression. May be wider: i - i is not 0.
+  Range of(const Node& node) const;
+
+  /// Whether the value is a whole number if all loaded elements are, and no rounding below the
+  /// accumulating type's largest exact whole number occurs: sums, products, choices and comparisons
+  /// of whole numbers, but no divisions.
+  bool is_whole(const Node& node) const;
+
+  /// Upper bound on Checked::magnitude of an expression that is_whole().
+  double magnitude(const Node& node);
+
+  /// Maximum number of terms of a sum; infinite if it has no known bound.
+  double max_terms(const Node& sum) const;
+
+ private:
+  const Range* index_range(const std::string& name) const;
+  Range of_name(const Node& node) const;
+  Range of_call(const Node& node) const;
+  Range of_sum(const Node& node) const;
+
+  Names parameters_;
+  RangeOfElements elements_;
+  std::vector<std::pair<std::string, Range>> indices_;
+};
+
+}  // namespace gpuexp::own
