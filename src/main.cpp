@@ -78,9 +78,7 @@ ExitCode run(int argc, char** argv) {
   gpuexp::own::OwnFiles kernel_files(
       registry, gpuexp::SourceCompiler(gpuexp::ToolkitTools::found(),
                                        gpuexp::cli::cache_folder("modules")));
-  registry.set_kernel_files(
-      {[&](const std::string& file) -> const gpuexp::Family& { return kernel_files.load(file); },
-       [&](const std::string& file) { return kernel_files.config_text(file); }});
+  registry.set_kernel_files(kernel_files.callbacks());
   gpuexp::provide_own_kernels();
   Context context{
       registry, kernel_files, gpuexp::KernelResources(table, count), std::move(command), {}};

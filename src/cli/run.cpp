@@ -244,6 +244,7 @@ class Run {
     recorder_ = &recorder;
     if (!options_.csv.empty()) recorder.add_csv(open_output(options_.csv));
     run_options.seed = plan.config->seed;
+    run_options.kernel_files = &context_.registry.kernel_files();
     run_options.interrupted = [this] {
       if (others_) others_->check();
       return interrupted();

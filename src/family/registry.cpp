@@ -120,6 +120,10 @@ void Registry::add(Family family) noexcept {
   }
 }
 
+const Family& Registry::add_exact(Family family) {
+  return exact_families_.emplace_back(std::move(family));
+}
+
 void Registry::add_source(std::string_view family_id, std::string_view text) noexcept {
   try {
     sources_[std::string(family_id)] += text;
@@ -207,9 +211,11 @@ std::string_view Registry::source_of(std::string_view family_id) const {
 }
 
 const Family* Registry::find(std::string_view id) const {
-  const auto it =
-      std::find_if(families_.begin(), families_.end(), [&](const Family& f) { return f.id == id; });
-  return it == families_.end() ? nullptr : &*it;
+  for (const std::list<Family>* const families : {&families_, &exact_families_}) {
+    const auto found = std::ranges::find(*families, id, &Family::id);
+    if (found != families->end()) return &*found;
+  }
+  return nullptr;
 }
 
 }  // namespace gpuexp

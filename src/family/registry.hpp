@@ -17,6 +17,12 @@
 
 namespace gpuexp {
 
+/// A second verification of users' kernels, with contents for which sums have no rounding errors.
+struct ExactVerification {
+  const Family* family = nullptr;  ///< with the same variants; null: none is needed, or possible
+  std::string why_not;  ///< a kernel that omits a term could pass, because none is possible
+};
+
 /// Users' kernel files, whose families are added while the program runs.
 struct KernelFiles {
   /// Loads the file and returns its family, which is in the registry. Throws ConfigError and
@@ -24,6 +30,12 @@ struct KernelFiles {
   std::function<const Family&(const std::string& file)> load;
   /// Loads the file and returns the text of a config with its variants and declared axes.
   std::function<std::string(const std::string& file)> config_text;
+  /// Both take a family that `load` returned.
+  std::function<ExactVerification(const Family&, const Values&)> exact_verification = nullptr;
+  /// Why an element of an output has no expected value; empty if it has one.
+  std::function<std::string(const Family&, const Values&, std::uint64_t seed,
+                            const std::string& output, std::int64_t element)>
+      check_error = nullptr;
 };
 
 /// Whether the text names a kernel file: it ends in ".cu".
@@ -35,6 +47,8 @@ class Registry {
 
   /// Must be called before main, or before a config that names the family is read.
   void add(Family family) noexcept;
+  /// Adds a family that only find() returns: another verification of a kernel file's family.
+  const Family& add_exact(Family family);
   /// Adds the text of one of a family's source files, before or after the family. The comments
   /// above variants become their `why`.
   void add_source(std::string_view family_id, std::string_view text) noexcept;
@@ -64,6 +78,7 @@ class Registry {
   void store_claims(const Family& family, const VariantComment& comment);
 
   std::list<Family> families_;
+  std::list<Family> exact_families_;
   std::map<std::string, std::string, std::less<>> sources_;
   std::map<std::string, std::vector<HeldClaim>> held_claims_;
   KernelFiles kernel_files_;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +13,9 @@
 #include "base/json.hpp"
 #include "base/utf8.hpp"
 #include "compile/nvcc_text.hpp"
+#include "own/check_errors.hpp"
 #include "own/declaration_reader.hpp"
+#include "own/exact_sums.hpp"
 #include "own/own_family.hpp"
 #include "sass/loaded_kernels.hpp"
 
@@ -96,7 +99,9 @@ std::vector<OwnKernel> loaded_kernels(const std::shared_ptr<Modules>& modules) {
 struct OwnFiles::File {
   fs::path path;
   std::vector<DeclaredParameter> parameters;
+  SharedBound bound;
   const Family* family = nullptr;
+  const Family* exact = nullptr;  ///< with contents for which sums are exact
 };
 
 OwnFiles::OwnFiles(Registry& registry, SourceCompiler compiler)
@@ -115,14 +120,16 @@ OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
   Declaration declaration = read_declaration(file.string(), read_source(file));
   const CompileOptions options = parsed_options(declaration.options);
   const auto modules = std::make_shared<Modules>(compiler_, path, options);
-  File loaded{path, declaration.parameters, nullptr};
+  File loaded{path, declaration.parameters, nullptr, nullptr, nullptr};
   std::vector<OwnKernel> kernels = loaded_kernels(modules);
   const CompiledModule& module = modules->module(kFirstComputeCapability);
-  registry_.add(
-      family_of(id, std::move(declaration), std::move(kernels), kernels_in(module.source_text())));
+  loaded.bound =
+      bound_to(std::move(declaration), std::move(kernels), kernels_in(module.source_text()));
+  registry_.add(family_of(id, loaded.bound));
   loaded.family = registry_.find(id);
   if (!loaded.family)
     throw std::runtime_error(fmt::format("{}: {}", file.string(), registry_.errors().back()));
+  loaded.exact = &registry_.add_exact(exact_family_of(id + " (exact sums)", loaded.bound));
   files_.push_back(std::move(loaded));
   return files_.back();
 }
@@ -154,6 +161,43 @@ std::string OwnFiles::config_text(const fs::path& file) {
   config["experiments"] = Json::array();
   config["experiments"].push_back(std::move(experiment));
   return config.dump(2) + "\n";
+}
+
+KernelFiles OwnFiles::callbacks() {
+  KernelFiles files;
+  files.load = [this](const std::string& file) -> const Family& { return load(file); };
+  files.config_text = [this](const std::string& file) { return config_text(file); };
+  files.exact_verification = [this](const Family& family, const Values& values) {
+    return exact_verification(family, values);
+  };
+  files.check_error = [this](const Family& family, const Values& values, std::uint64_t seed,
+                             const std::string& output, std::int64_t element) {
+    return check_error(family, values, seed, output, element);
+  };
+  return files;
+}
+
+const OwnFiles::File& OwnFiles::of(const Family& family) const {
+  const auto file = std::ranges::find_if(
+      files_, [&](const File& f) { return f.family == &family || f.exact == &family; });
+  if (file == files_.end()) throw std::logic_error(family.id + " is not a loaded kernel file");
+  return *file;
+}
+
+ExactVerification OwnFiles::exact_verification(const Family& family, const Values& values) const {
+  const File& file = of(family);
+  const ExactSums sums = exact_sums_of(*file.bound, problem_of(*file.bound, values));
+  return {sums.contents.largest > 0 ? file.exact : nullptr, sums.why_not};
+}
+
+std::string OwnFiles::check_error(const Family& family, const Values& values, std::uint64_t seed,
+                                  const std::string& output, std::int64_t element) const {
+  const File& file = of(family);
+  const auto buffer = file.bound->buffer_named(output);
+  if (!buffer) return "";
+  const auto problem = family.make_problem(values);
+  return own::check_error(*file.bound, *static_cast<const OwnProblem*>(problem.get()), seed,
+                          *buffer, element);
 }
 
 std::vector<std::string> OwnFiles::paths() const {

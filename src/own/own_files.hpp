@@ -1,6 +1,7 @@
 // Users' kernel files that this process has loaded.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <list>
 #include <memory>
@@ -27,12 +28,20 @@ class OwnFiles {
   /// file declares. Throws like load().
   std::string config_text(const std::filesystem::path& file);
 
+  /// The functions above and the verification of loaded files, for a registry. This object must
+  /// outlive them.
+  KernelFiles callbacks();
+
   /// Absolute paths, in the order of loading.
   std::vector<std::string> paths() const;
 
  private:
   struct File;
   File& loaded(const std::filesystem::path& file);
+  const File& of(const Family& family) const;
+  ExactVerification exact_verification(const Family& family, const Values& values) const;
+  std::string check_error(const Family& family, const Values& values, std::uint64_t seed,
+                          const std::string& output, std::int64_t element) const;
 
   Registry& registry_;
   std::shared_ptr<const SourceCompiler> compiler_;

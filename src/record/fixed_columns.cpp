@@ -264,7 +264,7 @@ std::vector<FixedColumn> verification() {
                "maximum ratio of an element's error to its tolerance; above 1 is incorrect"),
       declared("error_rms_over_allowed", "", &R::error_rms_over_allowed,
                "root-mean-square error divided by its maximum allowed value; above 1 is "
-               "incorrect"),
+               "incorrect; empty for users' kernels, which have no such maximum"),
       declared("verified_pct", "%", &R::verified_pct,
                "share of the output elements that were compared with the reference; a passing row "
                "below 100 has status sampled"),

@@ -57,8 +57,18 @@ inline constexpr Flag kThrottled{"throttled", "the driver reported a reason for 
 inline constexpr Flag kUncounted{"uncounted", "hardware counters were requested but not read",
                                  "see the warning of the run; fewer counters need fewer replays"};
 
-inline constexpr std::array<Flag, 13> kFlags{
-    kOutputInL2, kFewSamples, kWideInterval, kOutliers, kAboveLimit, kNearFloor,        kUngated,
-    kClockLow,   kClockDrift, kThrottled,    kBurst,    kUncounted,  kOtherArchitecture};
+inline constexpr Flag kHiddenTerms{
+    "hidden_terms",
+    "a kernel that omits a term of a sum could pass: the bound on rounding errors exceeds single "
+    "terms, and no inputs make the sum exact",
+    "smaller sizes (--set), or a smaller tolerance; docs/own_kernel.md, Long sums"};
+inline constexpr Flag kZerosPass{
+    "zeros_pass", "0 would pass for at least three quarters of the compared elements of an output",
+    "other contents of the inputs, or a smaller tolerance"};
+
+inline constexpr std::array<Flag, 15> kFlags{
+    kOutputInL2, kFewSamples, kWideInterval,      kOutliers,    kAboveLimit,
+    kNearFloor,  kUngated,    kClockLow,          kClockDrift,  kThrottled,
+    kBurst,      kUncounted,  kOtherArchitecture, kHiddenTerms, kZerosPass};
 
 }  // namespace gpuexp

@@ -37,6 +37,8 @@ struct Verification {
   std::vector<Mismatch> first_wrong;
   std::string overrun;            ///< name of a buffer whose guards were overwritten; empty if none
   std::string changed_input;      ///< name of an input that was modified; empty if none
+  /// Maximum over the outputs of the share of compared elements for which 0 would pass, too.
+  double zero_share = 0;
   double worst_over_allowed = 0;  ///< maximum |got - expected| / allowed; at most 1 if all pass
   /// RMS error of the output with the largest over_allowed().
   RmsError rms;

@@ -1,6 +1,7 @@
 #include "run/group_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,11 +42,14 @@ GroupRun::GroupRun(Session& session, const Plan& plan, std::size_t group, std::v
 }
 
 void GroupRun::run() {
+  const bool is_profiled =
+      group_.mode == Mode::profile && session_.options().kind == RunKind::measure;
+  if (!is_profiled) verify_exact_sums();
   for (CellState& cell : cells_) {
     if (cell.ended) continue;
     if (const std::string reason = session_.end_reason(); !reason.empty()) {
       end(cell, Status::not_run, reason);
-    } else if (group_.mode == Mode::profile && session_.options().kind == RunKind::measure) {
+    } else if (is_profiled) {
       profile(cell);
     } else {
       verify(cell, Mode::warm, "");
@@ -68,12 +72,12 @@ void GroupRun::run() {
 
 /// Runs a step on the set-up problem; false if an error of the step ended the cell.
 template <class Step>
-bool GroupRun::attempt(CellState& cell, Step&& step) {
+bool GroupRun::attempt(CellState& cell, const Family& family, Step&& step) {
   for (bool again = true; again;) {
     again = false;
     try {
       with_host_refusals([&] {
-        session_.set_up(*experiment_.family, group_.values);
+        session_.set_up(family, group_.values);
         step();
       });
     } catch (const DeviceGone& gone) {
@@ -83,6 +87,11 @@ bool GroupRun::attempt(CellState& cell, Step&& step) {
     }
   }
   return !cell.ended;
+}
+
+template <class Step>
+bool GroupRun::attempt(CellState& cell, Step&& step) {
+  return attempt(cell, *experiment_.family, std::forward<Step>(step));
 }
 
 /// Handles a fault; false if it ends the cell, true if the cell is retried.
@@ -108,9 +117,50 @@ void GroupRun::end(CellState& cell, Status status, const std::string& reason) {
   cell.row->stop_reason = StopReason::none;
 }
 
+/// Verifies all cells with the inputs for which the sums are exact, if the family has such inputs
+/// and needs them.
+void GroupRun::verify_exact_sums() {
+  const KernelFiles* const files = session_.options().kernel_files;
+  if (!files || !is_kernel_file(experiment_.family->id)) return;
+  const ExactVerification exact = files->exact_verification(*experiment_.family, group_.values);
+  for (CellState& cell : cells_) {
+    if (cell.ended || !session_.end_reason().empty()) continue;
+    cell.row->hidden_terms = exact.why_not;
+    if (!exact.family) continue;
+    const Variant& same = *exact.family->find(variant(cell).id);
+    const PhaseRange range(session_.tracer(), cell.row->key, "verify");
+    attempt(cell, *exact.family, [&] {
+      Verification verification;
+      session_.timed(&RunTimes::verify,
+                     [&] { verification = session_.executor().verify(same, Mode::warm); });
+      if (verification.passed() || refuse_check(cell, *exact.family, verification)) return;
+      cell.row->verification = verification;
+      end(cell, Status::incorrect,
+          failure_of(verification) + " (with small whole numbers as inputs, whose sums are exact)");
+    });
+  }
+}
+
+/// Ends the cell if its check, and not its kernel, is wrong.
+bool GroupRun::refuse_check(CellState& cell, const Family& family,
+                            const Verification& verification) {
+  const KernelFiles* const files = session_.options().kernel_files;
+  if (!files || !is_kernel_file(experiment_.family->id)) return false;
+  for (const Mismatch& wrong : verification.first_wrong) {
+    if (!std::isnan(wrong.expected)) continue;
+    const std::string error = files->check_error(family, group_.values, session_.options().seed,
+                                                 wrong.buffer, wrong.index);
+    if (error.empty()) continue;
+    end(cell, Status::failed, error);
+    return true;
+  }
+  return false;
+}
+
 bool GroupRun::accept(CellState& cell, const Verification& verification, const char* when) {
   cell.row->verification = verification;
   if (verification.passed()) return true;
+  if (refuse_check(cell, *experiment_.family, verification)) return false;
   end(cell, Status::incorrect, failure_of(verification) + when);
   return false;
 }

@@ -10,8 +10,10 @@
 
 namespace gpuexp {
 
-/// Verifies the cells of one group, samples them, and verifies them again. The constructor
-/// receives blank rows, one per cell, including skipped cells; run() fills in status and numbers.
+/// Verifies the cells of one group, samples them, and verifies them again. Users' kernels with long
+/// sums are verified with two sets of inputs: first with those for which their sums are exact. The
+/// constructor receives blank rows, one per cell, including skipped cells; run() fills in status
+/// and numbers.
 class GroupRun {
  public:
   GroupRun(Session& session, const Plan& plan, std::size_t group, std::vector<Row>& rows);
@@ -34,11 +36,15 @@ class GroupRun {
   const MeasureSettings& settings() const { return experiment_.measure; }
 
   template <class Step>
+  bool attempt(CellState& cell, const Family& family, Step&& step);
+  template <class Step>
   bool attempt(CellState& cell, Step&& step);
   bool fail(CellState& cell, const DeviceError& error);
   void end(CellState& cell, Status status, const std::string& reason);
 
+  void verify_exact_sums();
   bool accept(CellState& cell, const Verification& verification, const char* when);
+  bool refuse_check(CellState& cell, const Family& family, const Verification& verification);
   void pass(CellState& cell);
   void verify(CellState& cell, Mode mode, const char* when);
   void profile(CellState& cell);

@@ -42,6 +42,8 @@ void add_output(const std::string& buffer, const Comparison& c, const Comparison
   result.checked += checked;
   result.elements += c.count;
   result.wrong += static_cast<std::int64_t>(sums.wrong);
+  result.zero_share = std::max(
+      result.zero_share, static_cast<double>(sums.zero_passes) / static_cast<double>(checked));
   result.worst_over_allowed =
       std::max(result.worst_over_allowed, std::bit_cast<double>(sums.worst_ratio));
   result.add_rms({buffer, rms_of(sums.error_squares),

@@ -34,6 +34,7 @@ struct Comparison {
 struct ComparisonSums {
   unsigned long long checked = 0;
   unsigned long long wrong = 0;
+  unsigned long long zero_passes = 0;      ///< elements for which 0 would pass
   unsigned long long first_wrong = ~0ull;  ///< lowest wrong index; all bits set if none
   /// Bits of the maximum of error / allowed error.
   unsigned long long worst_ratio = 0;
@@ -61,6 +62,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums combined(const ComparisonSums& a,
   ComparisonSums sum;
   sum.checked = a.checked + b.checked;
   sum.wrong = a.wrong + b.wrong;
+  sum.zero_passes = a.zero_passes + b.zero_passes;
   sum.first_wrong = lower(a.first_wrong, b.first_wrong);
   sum.worst_ratio = higher(a.worst_ratio, b.worst_ratio);
   sum.worst_error = higher(a.worst_error, b.worst_error);
@@ -95,6 +97,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& 
     one.wrong = 1;
     one.first_wrong = static_cast<unsigned long long>(i);
   }
+  one.zero_passes = std::fabs(value) <= allowed ? 1 : 0;
   one.worst_ratio = ordered_bits(got == value ? 0.0 : error / allowed);
   one.worst_error = ordered_bits(inaccuracy);
   one.error_squares = error * error;

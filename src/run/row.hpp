@@ -43,6 +43,8 @@ struct Row {
   std::optional<Statistics> time_us;
   StopReason stop_reason = StopReason::none;
   std::optional<Verification> verification;  ///< the latest verification
+  /// Why a kernel that omits a term of a sum could pass (ExactVerification); empty if it could not.
+  std::string hidden_terms;
   MetricValues metrics;
   std::optional<double> baseline_time_us;  ///< median time of the baseline in this group
   std::optional<SampleTraits> traits;      ///< how the samples were taken

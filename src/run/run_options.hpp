@@ -9,6 +9,7 @@
 
 #include "device/device_state.hpp"
 #include "family/counters.hpp"
+#include "family/registry.hpp"
 #include "plan/plan.hpp"
 
 namespace gpuexp {
@@ -21,6 +22,8 @@ enum class RunKind {
 struct RunOptions {
   RunKind kind = RunKind::measure;
   std::uint64_t seed = 1;
+  /// Verification of users' kernel files; null if the plan has none.
+  const KernelFiles* kernel_files = nullptr;
   /// Samples that an interrupted run has taken and this run continues, by Cell::index.
   std::map<std::size_t, std::vector<double>> prior_samples_us;
   /// Cells that already have a row, by Cell::index. This run skips them.

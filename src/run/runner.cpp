@@ -319,6 +319,12 @@ class Runner {
     flag_if(row.prediction && row.prediction->occupancy &&
                 !row.prediction->occupancy->exact_architecture,
             kOtherArchitecture);
+    flag_if(has_passed(row.status) && !row.hidden_terms.empty(), kHiddenTerms);
+    // A quarter less than all, because half of the elements may be 0 for a reason, as in a ReLU.
+    constexpr double kManyZeros = 0.75;
+    flag_if(has_passed(row.status) && is_kernel_file(plan_.experiment(*row.group).family->id) &&
+                row.verification && row.verification->zero_share >= kManyZeros,
+            kZerosPass);
     if (!row.time_us) return;
     const MeasureSettings& settings = plan_.experiment(*row.group).measure;
     const double median_us = row.time_us->median;

@@ -27,6 +27,7 @@ Verification merged(const std::vector<Verification>& of_ranks) {
     all.elements += one.elements;
     all.checked += one.checked;
     all.wrong += one.wrong;
+    all.zero_share = std::max(all.zero_share, one.zero_share);
     if (all.first_wrong.empty()) {
       all.first_wrong = one.first_wrong;
       for (Mismatch& wrong : all.first_wrong)

@@ -24,7 +24,8 @@ inline constexpr std::tuple kListedMembers<Verification>{
     &Verification::wrong,         &Verification::first_wrong,
     &Verification::overrun,       &Verification::changed_input,
     &Verification::rms,           &Verification::error_rms_rel,
-    &Verification::error_max_rel, &Verification::worst_over_allowed};
+    &Verification::error_max_rel, &Verification::worst_over_allowed,
+    &Verification::zero_share};
 template <>
 inline constexpr std::tuple kListedMembers<SampleTraits>{
     &SampleTraits::launches, &SampleTraits::flushed_bytes,  &SampleTraits::rotated_bytes,

@@ -48,9 +48,7 @@ const KernelResources& no_kernels() {
 class KernelFolder {
  public:
   KernelFolder() : files_(registry_, SourceCompiler(ToolkitTools::found(), "")) {
-    registry_.set_kernel_files(
-        {[this](const std::string& file) -> const Family& { return files_.load(file); },
-         [this](const std::string& file) { return files_.config_text(file); }});
+    registry_.set_kernel_files(files_.callbacks());
   }
 
   std::string write(const std::string& name, const std::string& text) const {
@@ -539,6 +537,204 @@ TEST_CASE("a changed launch line changes the prediction", "[own_family]") {
   CHECK(predicted_us(again, again.write("copy.cu", source("256")), kept.path()).at("copy") ==
         of_256);
   CHECK(files_kept() == 2 * predictions);
+}
+
+// ---- checks that must find wrong kernels, and must not refuse right ones
+
+/// "" if the variant passes with the inputs for which its sums are exact, otherwise what is wrong.
+std::string exact_failure(const KernelFolder& folder, const Family& family,
+                          const std::string& variant) {
+  const ExactVerification exact =
+      folder.registry().kernel_files().exact_verification(family, family.defaults());
+  INFO(exact.why_not);
+  REQUIRE(exact.family);
+  return failure(*exact.family, variant, family.defaults());
+}
+
+constexpr const char* kLongSum = R"(// gpuexp: n = 2^20
+// gpuexp: in x[n]
+// gpuexp: in_out total[1] = zeros
+// gpuexp: sum = add_all<<<16, 256>>>
+// gpuexp: drops_a_warp = add_all<<<16, 256>>>(x, total, n - 32)
+// gpuexp: drops_a_term = add_all<<<16, 256>>>(x, total, n - 1)
+// gpuexp: check total[i] = before(total[i]) + sum(k < n: x[k])
+__global__ void add_all(const float* x, float* total, int n) {
+  float sum = 0;
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 16 * 256) sum += x[i];
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  if (threadIdx.x % 32 == 0) atomicAdd(total, sum);
+}
+)";
+
+TEST_CASE("exact sums show that a long sum omits terms", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("long_sum.cu", kLongSum);
+  CHECK(failure(family, "sum").empty());
+  CHECK(exact_failure(folder, family, "sum").empty());
+  for (const char* variant : {"drops_a_warp", "drops_a_term"}) {
+    // The bound on rounding errors exceeds 32 terms.
+    CHECK(failure(family, variant).empty());
+    CHECK_THAT(exact_failure(folder, family, variant),
+               contains_text("1 of 1 element is wrong; first total[0]"));
+  }
+}
+
+constexpr const char* kLongProduct = R"(#include <cuda_fp16.h>
+// gpuexp: K = 4096
+// gpuexp: alpha = 0.1
+// gpuexp: A[4][K] B[K][8] a[4][K] b[K][8]
+// gpuexp: C[4][8] c[4][8]
+// gpuexp: product = multiply<<<1, (8, 4)>>>(A, B, C, K, K, alpha)
+// gpuexp: omits = multiply<<<1, (8, 4)>>>(A, B, C, K, K - 1, alpha)
+// gpuexp: halves = multiply_halves<<<1, (8, 4)>>>(a, b, c, K, K)
+// gpuexp: omits_halves = multiply_halves<<<1, (8, 4)>>>(a, b, c, K, K - 16)
+// gpuexp: check C[i][j] = alpha*sum(k < K: A[i][k]*B[k][j])
+// gpuexp: check c[i][j] = sum(k < K: a[i][k]*b[k][j])
+__global__ void multiply(const float* A, const float* B, float* C, int K, int end, float alpha) {
+  float sum = 0;
+  for (int k = 0; k < end; ++k) sum += A[threadIdx.y * K + k] * B[k * 8 + threadIdx.x];
+  C[threadIdx.y * 8 + threadIdx.x] = alpha * sum;
+}
+__global__ void multiply_halves(const __half* a, const __half* b, __half* c, int K, int end) {
+  float sum = 0;
+  for (int k = 0; k < end; ++k)
+    sum += __half2float(a[threadIdx.y * K + k]) * __half2float(b[k * 8 + threadIdx.x]);
+  c[threadIdx.y * 8 + threadIdx.x] = __float2half(sum);
+}
+)";
+
+TEST_CASE("exact sums show that a product omits terms", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("long_product.cu", kLongProduct);
+  for (const char* right : {"product", "halves"}) {
+    CHECK(failure(family, right).empty());
+    CHECK(exact_failure(folder, family, right).empty());
+  }
+  for (const char* wrong : {"omits", "omits_halves"})
+    CHECK_THAT(exact_failure(folder, family, wrong), contains_text("of 32 elements are wrong"));
+}
+
+/// A product of K terms whose operands lose the 13 last bits of fp32, as those of tf32.
+std::string truncating_product(int terms) {
+  return "// gpuexp: K = " + std::to_string(terms) + R"(
+// gpuexp: A[16][K] B[K][16]
+// gpuexp: C[16][16]
+// gpuexp: truncated<<<1, (16, 16)>>>
+// gpuexp: check C[i][j] = sum(k < K: A[i][k]*B[k][j])
+__device__ float tf32(float x) { return __int_as_float(__float_as_int(x) & 0xffffe000); }
+__global__ void truncated(const float* A, const float* B, float* C, int K) {
+  float sum = 0;
+  for (int k = 0; k < K; ++k)
+    sum += tf32(A[threadIdx.y * K + k]) * tf32(B[k * 16 + threadIdx.x]);
+  C[threadIdx.y * 16 + threadIdx.x] = sum;
+}
+)";
+}
+
+// docs/own_kernel.md states these sizes.
+TEST_CASE("operands truncated to tf32 are found in products of up to 2048 terms", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  for (const auto& [terms, is_found] :
+       {std::pair(64, true), {512, true}, {2048, true}, {32768, false}}) {
+    CAPTURE(terms);
+    const Family& family =
+        folder.load("tf32_" + std::to_string(terms) + ".cu", truncating_product(terms));
+    const auto device_executor = executor();
+    device_executor->set_up(family, family.defaults(), 7);
+    const Verification result = device_executor->verify(family.variants.front(), Mode::cold);
+    CAPTURE(result.wrong, result.worst_over_allowed);
+    CHECK(result.passed() != is_found);
+  }
+}
+
+constexpr const char* kOverflow = R"(// gpuexp: n = 64
+// gpuexp: in x[n] = uniform(1, 2)
+// gpuexp: y[n]
+// gpuexp: right = scale<<<1, 64>>>(x, y, 1e30)
+// gpuexp: negative = scale<<<1, 64>>>(x, y, -1e30)
+// gpuexp: finite = scale<<<1, 64>>>(x, y, 1)
+// gpuexp: check y[i] = i % 2 == 0 ? -1e60*x[i] : 1e60*x[i]
+__global__ void scale(const float* x, float* y, float a) {
+  const int i = threadIdx.x;
+  y[i] = (i % 2 == 0 ? -1e30f : 1e30f) * x[i] * a;
+}
+)";
+
+TEST_CASE("an overflow to infinity has to have the right sign", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("overflow.cu", kOverflow);
+  CHECK(failure(family, "right").empty());
+  CHECK_THAT(failure(family, "negative"),
+             contains_text("64 of 64 elements are wrong; first y[0]: expected -inf, got inf"));
+  CHECK_THAT(failure(family, "finite"), contains_text("64 of 64 elements are wrong"));
+}
+
+constexpr const char* kIntegers = R"(// gpuexp: n = 64
+// gpuexp: in x[n] = integers(-1000, 1000)
+// gpuexp: in u[n] = integers(0, 2^32)
+// gpuexp: quotients[n] remainders[n] scaled[n] bytes[n]
+// gpuexp: divide<<<1, 64>>>(x, quotients, remainders)
+// gpuexp: wrap<<<1, 64>>>(u, scaled, bytes)
+// gpuexp: saturate<<<1, 64>>>(u, scaled, bytes)
+// gpuexp: check quotients[i] = trunc(x[i] / 7)
+// gpuexp: check remainders[i] = x[i] % 7
+// gpuexp: check scaled[i] = 1000*u[i] + 1
+// gpuexp: check bytes[i] = u[i] - 200
+__global__ void divide(const int* x, int* quotients, int* remainders) {
+  const int i = threadIdx.x;
+  quotients[i] = x[i] / 7;
+  remainders[i] = x[i] % 7;
+}
+__global__ void wrap(const unsigned* u, unsigned* scaled, unsigned char* bytes) {
+  const int i = threadIdx.x;
+  scaled[i] = 1000 * u[i] + 1;
+  bytes[i] = u[i] - 200;
+}
+__global__ void saturate(const unsigned* u, unsigned* scaled, unsigned char* bytes) {
+  const int i = threadIdx.x;
+  scaled[i] = 1000 * u[i] + 1;
+  bytes[i] = u[i] < 200 ? 0 : min(u[i] - 200, 255u);
+}
+)";
+
+TEST_CASE("integers divide as in C and wrap around", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("integers.cu", kIntegers);
+  CHECK(failure(family, "divide").empty());
+  CHECK(failure(family, "wrap").empty());
+  CHECK_THAT(failure(family, "saturate"), contains_text("elements are wrong; first bytes["));
+}
+
+constexpr const char* kFunctions = R"(// gpuexp: n = 4096
+// gpuexp: x[n] = normal
+// gpuexp: y[n]
+// gpuexp: right = gelu<<<ceil_div(n, 256), 256>>>
+// gpuexp: approximate = gelu_tanh<<<ceil_div(n, 256), 256>>>
+// gpuexp: check y[i] = 0.5*x[i]*(1 + erf(x[i]*rsqrt(2))) + sin(x[i])*cos(x[i]) + tanh(x[i])
+__device__ float rest(float x) { return sinf(x) * cosf(x) + tanhf(x); }
+__global__ void gelu(const float* x, float* y, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) y[i] = 0.5f * x[i] * (1 + erff(x[i] * rsqrtf(2))) + rest(x[i]);
+}
+__global__ void gelu_tanh(const float* x, float* y, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i >= n) return;
+  const float v = x[i];
+  y[i] = 0.5f * v * (1 + tanhf(0.7978846f * (v + 0.044715f * v * v * v))) + rest(v);
+}
+)";
+
+TEST_CASE("tanh, erf, sin, cos and rsqrt of checks are those of CUDA", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("gelu.cu", kFunctions);
+  CHECK(failure(family, "right").empty());
+  CHECK_THAT(failure(family, "approximate"), contains_text("elements are wrong"));
 }
 
 TEST_CASE("an endless kernel ends at the time limit of launches", "[own_family]") {

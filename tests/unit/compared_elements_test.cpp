@@ -158,6 +158,15 @@ struct Ones {
   std::vector<double> value = std::vector<double>(kElements, std::nan(""));
 };
 
+TEST_CASE("elements for which zero would pass are counted") {
+  Ones ones(1);
+  for (std::size_t i = 0; i < kElements; ++i)
+    ones.value[i] = ones.got[i] = i % 4 == 0 ? 0 : 1;
+  CHECK(ones.verify().zero_share == Approx(0.25).epsilon(0.01));
+  CHECK(ones.verify().passed());
+  CHECK(Ones(1).verify().zero_share == 0);
+}
+
 TEST_CASE("drawn elements are compared, and a NaN fails anywhere") {
   Ones ones(0.1);
   const auto drawn = pieces_of(ones.draw) * ElementDraw::kPiece;

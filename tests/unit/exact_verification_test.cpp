@@ -1,0 +1,143 @@
+// The runner's second verification of users' kernels, errors of their checks, and the flags of
+// checks that could miss a wrong result.
+#include <cmath>
+
+#include "record/flags.hpp"
+#include "run/record_of.hpp"
+#include "run/runner.hpp"
+#include "support/catch.hpp"
+#include "support/toy_run.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+/// The toy family as a user's kernel file.
+struct OwnToyRun : ToyRun {
+  Family exact = toy_family();
+  ExactVerification answer;
+  std::string check_error;
+  KernelFiles files;
+
+  OwnToyRun() : ToyRun({"first", "second"}) {
+    family.id = "toy.cu";
+    exact.id = "toy.cu (exact sums)";
+    answer.family = &exact;
+    files.exact_verification = [this](const Family& of, const Values&) {
+      CHECK(&of == &family);
+      return answer;
+    };
+    files.check_error = [this](const Family&, const Values&, std::uint64_t,
+                               const std::string& output, std::int64_t element) {
+      return check_error.empty() ? "" : check_error + output + std::to_string(element);
+    };
+    options.kernel_files = &files;
+    options.kind = RunKind::verify;
+  }
+};
+
+Verification wrong(double expected) {
+  Verification v;
+  v.elements = v.checked = 8;
+  v.wrong = 1;
+  v.first_wrong.push_back({"y", 3, expected, 2.0, 0});
+  return v;
+}
+
+bool has_flag(const Row& row, const Flag& flag) {
+  return std::ranges::find(row.flags, flag.id) != row.flags.end();
+}
+
+TEST_CASE("users' kernels are first verified with exact sums", "[exact_verification]") {
+  OwnToyRun run;
+  const auto rows = run.run();
+  CHECK(run.executor.calls ==
+        std::vector<std::string>{"set_up 1", "poison first", "launch first warm", "check first",
+                                 "poison second", "launch second warm", "check second", "set_up 1",
+                                 "poison first", "launch first warm", "check first",
+                                 "poison second", "launch second warm", "check second"});
+  for (const Row& row : rows) {
+    CHECK(row.status == Status::passed);
+    CHECK_FALSE(has_flag(row, kHiddenTerms));
+  }
+}
+
+TEST_CASE("a kernel that fails only with exact sums is incorrect", "[exact_verification]") {
+  OwnToyRun run;
+  run.options.kind = RunKind::measure;
+  run.executor.verification = [](const std::string& variant, int n) {
+    return variant == "first" && n == 0 ? wrong(1) : Verification{};
+  };
+  const auto rows = run.run();
+  CHECK(rows[0].status == Status::incorrect);
+  CHECK(rows[0].reason ==
+        "1 of 8 elements is wrong; first y[3]: expected 1, got 2, allowed ±0 (with small whole "
+        "numbers as inputs, whose sums are exact)");
+  CHECK(run.executor.samples_of("first") == 0);
+  CHECK(rows[1].status == Status::passed);
+}
+
+TEST_CASE("without exact sums a row says that a term could be missing", "[exact_verification]") {
+  OwnToyRun run;
+  run.answer = {nullptr, "no contents make the sums exact"};
+  const auto rows = run.run();
+  CHECK(has_flag(rows[0], kHiddenTerms));
+  CHECK(std::ranges::count(run.executor.calls, "set_up 1") == 1);
+  OwnToyRun unneeded;
+  unneeded.answer = {nullptr, ""};
+  CHECK_FALSE(has_flag(unneeded.run()[0], kHiddenTerms));
+  OwnToyRun built_in;
+  built_in.family.id = "toy";
+  CHECK_FALSE(has_flag(built_in.run()[0], kHiddenTerms));
+  CHECK(std::ranges::count(built_in.executor.calls, "set_up 1") == 1);
+}
+
+TEST_CASE("an error of a check is no error of the kernel", "[exact_verification]") {
+  for (const int failing : {0, 1}) {  // with exact sums, and as declared
+    CAPTURE(failing);
+    OwnToyRun run;
+    run.check_error = "k.cu:1:1: the check of ";
+    run.executor.verification = [&](const std::string&, int n) {
+      return n == failing ? wrong(std::nan("")) : Verification{};
+    };
+    const auto rows = run.run();
+    CHECK(rows[0].status == Status::failed);
+    CHECK(rows[0].reason == "k.cu:1:1: the check of y3");
+  }
+  OwnToyRun right;  // a right check: the kernel is wrong
+  right.executor.verification = [](const std::string&, int) { return wrong(std::nan("")); };
+  CHECK(right.run()[0].status == Status::incorrect);
+}
+
+TEST_CASE("a check that zeros would pass has a flag", "[exact_verification]") {
+  const auto flagged = [](double share, const std::string& id) {
+    OwnToyRun run;
+    run.family.id = id;
+    run.executor.verification = [&](const std::string&, int) {
+      Verification v;
+      v.zero_share = share;
+      return v;
+    };
+    return has_flag(run.run()[0], kZerosPass);
+  };
+  CHECK(flagged(1, "toy.cu"));
+  CHECK(flagged(0.75, "toy.cu"));
+  CHECK_FALSE(flagged(0.5, "toy.cu"));  // as of a ReLU
+  CHECK_FALSE(flagged(1, "toy"));
+}
+
+TEST_CASE("without a bound on the RMS error its ratio is empty", "[exact_verification]") {
+  for (const bool has_bound : {true, false}) {
+    OwnToyRun run;
+    run.executor.verification = [&](const std::string&, int) {
+      Verification v;
+      v.add_rms({"y", 0.5, has_bound ? 1.0 : INFINITY});
+      return v;
+    };
+    const auto rows = run.run();
+    const ResultRecord record = record_of(empty_table(run.plan), run.plan, rows[0]);
+    CHECK(record.error_rms_over_allowed.has_value() == has_bound);
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
