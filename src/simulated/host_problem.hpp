@@ -12,8 +12,8 @@
 
 #include "family/family.hpp"
 #include "record/measurement.hpp"
+#include "sim/host_memory.hpp"
 #include "sim/simulator.hpp"
-#include "simulated/host_memory.hpp"
 #include "simulated/host_references.hpp"
 
 namespace gpuexp {

@@ -10,8 +10,8 @@
 
 #include "family/family.hpp"
 #include "run/output_comparison.hpp"
+#include "sim/host_memory.hpp"
 #include "sim/simulator.hpp"
-#include "simulated/host_memory.hpp"
 
 namespace gpuexp {
 

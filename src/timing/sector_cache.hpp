@@ -119,7 +119,7 @@ class SectorCache {
   }
 
   // Hashes the line number, so that rows whose pitch is a power of two do not share sets. Ignores
-  // address bits above 8 GiB, because buffer addresses differ between runs (simulated/host_memory).
+  // address bits above 8 GiB, because buffer addresses differ between runs (sim/host_memory).
   // Adds the number of the 2 MiB region, so that equal offsets in two regions use different sets.
   Set& set_of(std::uint64_t line) {
     constexpr std::uint64_t kLinesOf2MiB = 1 << 14;

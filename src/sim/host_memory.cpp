@@ -1,4 +1,4 @@
-#include "simulated/host_memory.hpp"
+#include "sim/host_memory.hpp"
 
 #include <algorithm>
 #include <bit>
