@@ -10,9 +10,9 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 PAGE = SOURCE.parent / "docs/architecture.md"
 LIBRARIES = {"foundation": ["base", "stats", "device", "family", "config"], "simulator": ["sass", "sim", "timing", "model"],
-             "own_kernels": ["compile", "own"],
+             "own_kernels": ["compile", "own", "infer"],
              "measuring": ["record", "plan", "run", "simulated", "worker"], "reporting": ["results", "analysis", "render", "lesson"]}
-ROOMS = ["base", "stats", "device", "family", "config", "sass", "sim", "timing", "model", "compile", "own", "record", "plan", "run", "results",
+ROOMS = ["base", "stats", "device", "family", "config", "sass", "sim", "timing", "model", "compile", "own", "infer", "record", "plan", "run", "results",
          "analysis", "render", "lesson", "worker", "gpu", "simulated", "cli"]
 FOUNDATION = set(LIBRARIES["foundation"])  # the page shows only its own includes
 INCLUDE = re.compile(r'^#include "((\w+)/(\w+))\.(?:hpp|cuh)"', re.MULTILINE)

@@ -19,6 +19,7 @@ enum class Tier {
   cupti,         ///< GPUEXP_REQUIRE_CUPTI: CUPTI's library
   nvrtc,         ///< GPUEXP_REQUIRE_NVRTC: NVRTC's library, next to the toolkit's others
   hardware,      ///< an ability of the device; no variable requires it
+  foreign,       ///< other people's kernels, in the folder GPUEXP_FOREIGN_KERNELS
 };
 
 inline bool is_required(Tier tier) {

@@ -1,0 +1,204 @@
+#include "infer/declaration_text.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.hpp"
+
+namespace gpuexp::infer {
+
+namespace {
+
+constexpr std::size_t kLineWidth = 100;
+
+std::string statement(const std::string& text) {
+  return "// gpuexp: " + text + "\n";
+}
+
+std::string comment(const std::string& text) {
+  std::string lines;
+  constexpr std::string_view kBegin = "// ";
+  for (const std::string& line : wrap(printable(text), kLineWidth - kBegin.size()))
+    lines += fmt::format("{}{}\n", kBegin, line);
+  return lines;
+}
+
+/// "2^20" for a large power of two.
+std::string text_of_value(const Value& value) {
+  constexpr int kMinExponent = 13;
+  if (const auto* const real = std::get_if<double>(&value)) {
+    const std::string text = fmt::format("{}", *real);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+  }
+  const std::int64_t whole = std::get<std::int64_t>(value);
+  for (int exponent = kMinExponent; exponent < 62; ++exponent)
+    if (whole == std::int64_t{1} << exponent) return fmt::format("2^{}", exponent);
+  return fmt::format("{}", whole);
+}
+
+std::string dimensions_text(const std::vector<own::Expression>& sizes) {
+  if (sizes.size() == 1) return sizes.front().text();
+  std::vector<std::string> texts;
+  for (const own::Expression& size : sizes)
+    texts.push_back(size.text());
+  return fmt::format("({})", fmt::join(texts, ", "));
+}
+
+std::string buffer_text(const InferredBuffer& buffer) {
+  const char* const role = buffer.role == BufferRole::input    ? "in"
+                           : buffer.role == BufferRole::output ? "out"
+                                                               : "in_out";
+  std::string text = fmt::format("{} {}", role, buffer.name);
+  for (const std::string& extent : buffer.extents)
+    text += fmt::format("[{}]", extent);
+  return buffer.fill.empty() ? text : fmt::format("{} = {}", text, buffer.fill);
+}
+
+bool are_equal(const InferredBuffer& a, const InferredBuffer& b) {
+  return a.type == b.type && buffer_text(a) == buffer_text(b);
+}
+
+/// "C[i][j] = EXPRESSION".
+std::string check_text(const InferredBuffer& output) {
+  std::string text = "check " + output.name;
+  for (std::size_t d = 0; d < output.extents.size(); ++d)
+    text += fmt::format("[{}]", "ijkl"[d]);
+  return text + " = EXPRESSION";
+}
+
+class DeclarationWriter {
+ public:
+  explicit DeclarationWriter(const DeclarationParts& parts) : parts_(parts) {
+    for (const InferredKernel& kernel : parts.kernels) {
+      std::vector<std::string> arguments;
+      for (const own::Expression& argument : kernel.launch.arguments)
+        arguments.push_back(argument.text());
+      add_parameters(kernel);
+      add_buffers(kernel, arguments);
+      add_variant(kernel, arguments);
+    }
+  }
+
+  std::string text() const {
+    std::string text = comment(
+        "gpuexp init found these launches in the text, and the sizes and roles of buffers by "
+        "executing the kernels. Check them, in particular what is assumed.");
+    for (const std::string& option : parts_.options)
+      text += statement("option " + option);
+    for (const InferredParameter& parameter : parameters_)
+      text += statement(fmt::format("{} = {}", parameter.name, text_of_value(parameter.value)));
+    for (const InferredParameter& parameter : parameters_) {
+      if (parameter.multiple_of > 1)
+        text +=
+            statement(fmt::format("require {} % {} == 0", parameter.name, parameter.multiple_of));
+    }
+    for (const InferredBuffer& buffer : buffers_)
+      text += statement(buffer_text(buffer));
+    for (const std::string& variant : variants_)
+      text += variant;
+    for (const std::string& note : parts_.notes)
+      text += comment(note);
+    return text + checks();
+  }
+
+ private:
+  void add_parameters(const InferredKernel& kernel) {
+    for (const InferredParameter& parameter : kernel.parameters) {
+      const auto known = std::ranges::find(parameters_, parameter.name, &InferredParameter::name);
+      if (known == parameters_.end()) {
+        parameters_.push_back(parameter);
+        continue;
+      }
+      // Both are powers of two.
+      known->multiple_of = std::max(known->multiple_of, parameter.multiple_of);
+      auto* const value = std::get_if<std::int64_t>(&known->value);
+      if (value) *value = ceil_div(*value, known->multiple_of) * known->multiple_of;
+    }
+  }
+
+  bool is_parameter(const std::string& name) const {
+    return std::ranges::any_of(parts_.kernels, [&](const InferredKernel& kernel) {
+      return std::ranges::find(kernel.parameters, name, &InferredParameter::name) !=
+             kernel.parameters.end();
+    });
+  }
+
+  /// Renames buffers that differ from an earlier one of their name, also in the arguments.
+  void add_buffers(const InferredKernel& kernel, std::vector<std::string>& arguments) {
+    for (InferredBuffer buffer : kernel.buffers) {
+      const std::string name = buffer.name;
+      const auto find_known = [&] {
+        return std::ranges::find(buffers_, buffer.name, &InferredBuffer::name);
+      };
+      auto known = find_known();
+      const bool is_taken = known != buffers_.end() && !are_equal(*known, buffer);
+      if (is_taken || is_parameter(buffer.name)) {
+        buffer.name += "_" + kernel.signature.name;
+        known = find_known();
+        std::ranges::replace(arguments, name, buffer.name);
+      }
+      if (known == buffers_.end()) buffers_.push_back(buffer);
+    }
+  }
+
+  /// Whether parameters receive the buffers and numbers that have their names.
+  bool has_names(const InferredKernel& kernel, const std::vector<std::string>& arguments) const {
+    if (parts_.has_arguments) return false;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (arguments[i] != kernel.signature.parameters[i].name) return false;
+    return true;
+  }
+
+  void add_variant(const InferredKernel& kernel, const std::vector<std::string>& arguments) {
+    const ResolvedLaunch& launch = kernel.launch;
+    std::string text = fmt::format("{}<<<{}, {}", kernel.signature.name,
+                                   dimensions_text(launch.grid), dimensions_text(launch.block));
+    if (launch.shared_bytes) text += ", " + launch.shared_bytes->text();
+    text += ">>>";
+    if (!has_names(kernel, arguments)) text += fmt::format("({})", fmt::join(arguments, ", "));
+    const std::string id = kernel.signature.name;
+    const std::set<std::string> used(arguments.begin(), arguments.end());
+    if (ids_.empty()) {
+      first_arguments_ = used;
+    } else if (used == first_arguments_) {
+      text += " vs " + ids_.front();
+    }
+    ids_.push_back(id);
+    std::string lines;
+    for (const std::string& note : kernel.notes)
+      lines += comment(fmt::format("{}: {}", id, note));
+    variants_.push_back(lines + statement(text));
+  }
+
+  std::string checks() const {
+    std::string text;
+    for (const InferredBuffer& buffer : buffers_) {
+      if (buffer.role == BufferRole::input) continue;
+      if (text.empty())
+        text = comment(
+            "To verify results, state each element in lines that begin with '// gpuexp:' "
+            "(docs/own_kernel.md, Checks):");
+      text += fmt::format("//   {}\n", check_text(buffer));
+    }
+    return text;
+  }
+
+  const DeclarationParts& parts_;
+  std::vector<InferredParameter> parameters_;
+  std::vector<InferredBuffer> buffers_;
+  std::vector<std::string> variants_;  ///< statements, with comments above
+  std::vector<std::string> ids_;
+  std::set<std::string> first_arguments_;
+};
+
+}  // namespace
+
+std::string declaration_text(const DeclarationParts& parts) {
+  return DeclarationWriter(parts).text();
+}
+
+}  // namespace gpuexp::infer

@@ -1,0 +1,25 @@
+// The order of a buffer's dimensions, from the elements that single blocks access.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "infer/extent_fit.hpp"
+#include "infer/touched_elements.hpp"
+
+namespace gpuexp::infer {
+
+/// The elements that single blocks access in one sample.
+struct BlockSets {
+  std::size_t sample = 0;
+  const std::vector<ElementSet>* sets = nullptr;
+};
+
+/// Dimensions in row-major order, such that all blocks access boxes: almost all combinations
+/// of some indices of each dimension. If several orders fit, the given one comes first. Empty if
+/// none fits, as for a buffer that the kernel treats as one-dimensional.
+std::optional<std::vector<Dimension>> ordered_dimensions(const std::vector<Dimension>& dimensions,
+                                                         const std::vector<BlockSets>& blocks);
+
+}  // namespace gpuexp::infer

@@ -1,0 +1,93 @@
+// The text around kernels: launches, macros, and the values that host code gives to variables.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/source_tokens.hpp"
+
+namespace gpuexp::infer {
+
+using Tokens = std::vector<SourceToken>;
+
+/// A macro, or a function whose body is one return statement.
+struct HostMacro {
+  bool has_parameters = false;
+  std::vector<std::string> parameters;
+  Tokens body;
+};
+
+/// What a variable is initialized with, or assigned last.
+struct HostValue {
+  Tokens tokens;
+  bool is_constructed = false;  ///< `dim3 grid(4, 5)`: the tokens are the arguments
+  std::size_t at = 0;           ///< token after which variables have the values that it uses
+};
+
+/// kernel<template_arguments><<<grid, block, bytes>>>(arguments)
+struct TextLaunch {
+  std::string kernel;
+  std::vector<Tokens> template_arguments;
+  Tokens grid;
+  Tokens block;
+  Tokens bytes;  ///< of dynamic shared memory; may be empty
+  std::vector<Tokens> arguments;
+  std::string file;
+  std::size_t line = 0;
+  std::size_t at = 0;  ///< token of the kernel's name
+};
+
+/// The parts between commas that are in no bracket.
+std::vector<Tokens> comma_parts(const Tokens& tokens);
+
+/// Texts of one or several files. Values are found without a compiler: the nearest initializer or
+/// assignment above, in a block that is still open.
+class HostCode {
+ public:
+  /// `file` is the name for messages.
+  void add(const std::string& file, const std::string& text);
+
+  const std::vector<TextLaunch>& launches() const { return launches_; }
+  /// Null if there is no macro, or function of one return statement, of this name.
+  const HostMacro* macro(std::string_view name) const;
+  /// The value that a variable has at token `at`; empty if the text does not give one: a parameter,
+  /// a loop's variable, or one that is changed by ++ or +=.
+  std::optional<HostValue> value(std::string_view name, std::size_t at) const;
+
+ private:
+  struct File {
+    std::string name;
+    std::size_t begin = 0;  ///< its tokens
+    std::size_t end = 0;
+  };
+  bool is(std::size_t i, std::string_view mark) const {
+    return i < tokens_.size() && tokens_[i].is(mark);
+  }
+  bool is_triple(std::size_t i, char mark) const;
+  /// Empty if `end` is not after `begin`.
+  Tokens part(std::size_t begin, std::size_t end) const;
+  std::size_t end_of_initializer(std::size_t i, std::size_t end) const;
+  void read_macros(std::string_view text);
+  void read_functions(const File& file);
+  void read_launches(const File& file);
+  std::optional<TextLaunch> launch_at(std::size_t open, const File& file) const;
+  std::size_t opening_before(std::size_t close, const File& file) const;
+  std::optional<HostValue> value_in(const File& file, std::string_view name, std::size_t at) const;
+  bool declares_dim3(std::size_t i, const File& file) const;
+  std::optional<HostValue> value_at(std::size_t i, const File& file) const;
+  bool is_changed_at(std::size_t i) const;
+  std::optional<HostValue> constant_in(const File& file, std::string_view name) const;
+
+  std::deque<std::string> texts_;  ///< the tokens are parts of them
+  std::vector<File> files_;
+  Tokens tokens_;
+  std::map<std::string, HostMacro, std::less<>> macros_;
+  std::vector<TextLaunch> launches_;
+};
+
+}  // namespace gpuexp::infer

@@ -1,0 +1,42 @@
+// A declaration for a kernel file without one (gpuexp init).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "compile/source_compiler.hpp"
+#include "infer/kernel_inference.hpp"
+
+namespace gpuexp::infer {
+
+struct InitRequest {
+  std::filesystem::path file;
+  /// Files with launches of the kernels. Empty: if the file lacks a launch, source files of its
+  /// folder and of the parent folder.
+  std::vector<std::filesystem::path> launch_files;
+  std::vector<std::string> options;  ///< of the compiler
+};
+
+struct InitialDeclaration {
+  std::vector<InferredKernel> kernels;
+  std::vector<std::string> options;
+  std::vector<std::string> notes;  ///< on kernels that are not declared
+  /// Templates with arguments, such as "f<32>", which a file that includes this one instantiates.
+  std::vector<std::string> instances;
+};
+
+/// Executes the kernels of the file in the simulator. Throws InputError if the file cannot be used,
+/// has no kernels or a declaration already, or if none of its kernels can be executed; and what
+/// SourceCompiler::compile() throws.
+InitialDeclaration initial_declaration(const InitRequest& request, const SourceCompiler& compiler);
+
+/// The comment lines for the file itself. `declaration` must have no instances.
+std::string lines_for_file(const InitialDeclaration& declaration);
+/// A kernel file that includes another one by the path `include`, with the declaration.
+std::string including_file(const InitialDeclaration& declaration, const std::string& include);
+
+/// The text of a new kernel file with a small kernel and its declaration.
+std::string new_kernel_file();
+
+}  // namespace gpuexp::infer

@@ -1,0 +1,300 @@
+#include "infer/kernel_inference.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "infer/assumed_launch.hpp"
+#include "infer/dimension_order.hpp"
+#include "infer/extent_fit.hpp"
+#include "infer/kernel_probe.hpp"
+#include "own/parameter_types.hpp"
+
+namespace gpuexp::infer {
+
+namespace {
+
+class Inference {
+ public:
+  Inference(const KernelSignature& kernel, KernelProbe probe)
+      : kernel_(kernel), probe_(std::move(probe)) {
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
+      if (kernel.parameters[i].is_pointer) pointers_.push_back(i);
+  }
+
+  InferredKernel inferred() {
+    best_ = settled_runs(probe_);
+    try_other_contents();
+    InferredKernel result;
+    result.signature = kernel_;
+    result.launch = probe_.launch();
+    result.notes = result.launch.notes;
+    for (std::size_t j = 0; j < pointers_.size(); ++j)
+      result.buffers.push_back(buffer(j, result.notes));
+    add_parameters(result);
+    if (fills_.empty() && differs_with_contents())
+      result.notes.push_back(
+          "assumed: buffers of zeros; with other contents, the kernel accesses other elements");
+    return result;
+  }
+
+ private:
+  // ---- contents
+
+  /// Pointers to integers that the kernel reads and that may therefore be indices.
+  bool may_be_index(std::size_t pointer) const {
+    const TouchedElements& touched = best_.runs.front().touched.pointers[pointer];
+    const KernelParameter& parameter = kernel_.parameters[pointers_[pointer]];
+    const auto type = own::element_type(parameter.type);
+    return type && own::is_integer(*type) && touched.is_read && !touched.is_written;
+  }
+
+  /// Indices that are all 0 access one element. Tries offsets into another buffer, for buffers of
+  /// one element more than a size, and numbers below a size.
+  void try_other_contents() {
+    if (!best_.runs.front().touched.depends_on_contents) return;
+    std::vector<std::size_t> indices;
+    for (std::size_t j = 0; j < pointers_.size(); ++j)
+      if (may_be_index(j)) indices.push_back(j);
+    if (indices.empty()) return;
+    for (const std::string& bound : bounds()) {
+      std::vector<Contents> contents(pointers_.size());
+      std::vector<std::string> fills(pointers_.size());
+      for (const std::size_t j : indices) {
+        const std::vector<Dimension>& dimensions = best_.fits[j].dimensions;
+        const bool is_offset = dimensions.size() == 1 && dimensions[0].text.ends_with(" + 1");
+        fills[j] = is_offset ? "iota" : fmt::format("integers(0, {})", bound);
+        contents[j] = [bound, is_offset](const own::Names& values, std::int64_t i) {
+          const auto below = std::get<std::int64_t>(values.find(bound)->second);
+          return is_offset ? i : below - 1 - i % below;
+        };
+      }
+      std::string why_not;
+      std::optional<SizedRuns> next =
+          runs_at_multiples(probe_, best_.multiple_of, contents, why_not);
+      if (!next || next->explained() <= best_.explained()) continue;
+      best_ = std::move(*next);
+      fills_ = std::move(fills);
+    }
+    for (const std::size_t j : indices) {
+      if (fills_.empty() || fills_[j].empty()) {
+        fills_.resize(pointers_.size());
+        fills_[j] = "zeros";
+      }
+    }
+  }
+
+  /// Whether the kernel accesses other elements if the buffers that it reads have other contents.
+  bool differs_with_contents() const {
+    const ProbeRun& zeros = best_.runs.front();
+    if (!zeros.touched.depends_on_contents) return false;
+    constexpr std::int64_t kBelow = 7;
+    const Contents mixed = [](const own::Names&, std::int64_t i) { return i % kBelow - 1; };
+    try {
+      const ProbeRun other = probe_.run(zeros.sizes, std::vector(pointers_.size(), mixed));
+      return !std::ranges::equal(zeros.touched.pointers, other.touched.pointers,
+                                 [](const TouchedElements& a, const TouchedElements& b) {
+                                   return a.lowest == b.lowest && a.end == b.end &&
+                                          a.written == b.written;
+                                 });
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+  }
+
+  /// Parameters that may bound indices: first those on which no size depends.
+  std::vector<std::string> bounds() const {
+    std::set<std::string> used;
+    for (const own::Expression& side : probe_.launch().grid)
+      used.merge(side.names());
+    for (const PointerFit& fit : best_.fits)
+      for (const Dimension& dimension : fit.dimensions)
+        used.insert(dimension.text);
+    std::vector<std::string> names = probe_.sized();
+    std::ranges::stable_partition(names,
+                                  [&](const std::string& name) { return !used.contains(name); });
+    return names;
+  }
+
+  // ---- results
+
+  std::vector<std::string> extents(std::size_t pointer) const {
+    constexpr std::size_t kMaxRank = 4;
+    const PointerFit& fit = best_.fits[pointer];
+    if (fit.dimensions.size() < 2) return texts_of(fit.dimensions);
+    std::vector<BlockSets> blocks;
+    for (std::size_t s = 0; s < best_.runs.size(); ++s)
+      blocks.push_back({s, &best_.runs[s].touched.pointers[pointer].of_blocks});
+    const auto ordered = ordered_dimensions(fit.dimensions, blocks);
+    if (ordered && ordered->size() <= kMaxRank) return texts_of(*ordered);
+    return {product_text(fit.dimensions)};
+  }
+
+  BufferRole role(std::size_t pointer, std::vector<std::string>& notes) const {
+    bool is_written = false;
+    bool is_read_first = false;
+    bool is_whole = true;
+    for (std::size_t s = 0; s < best_.runs.size(); ++s) {
+      const TouchedElements& touched = best_.runs[s].touched.pointers[pointer];
+      is_written |= touched.is_written;
+      is_read_first |= touched.is_read_first || touched.is_atomic;
+      is_whole &= touched.written == product_of(best_.fits[pointer].dimensions, s);
+    }
+    if (!is_written) return BufferRole::input;
+    if (is_read_first) return BufferRole::in_out;
+    if (is_whole) return BufferRole::output;
+    notes.push_back(
+        fmt::format("assumed: {} is in_out, because the kernel does not write all of "
+                    "its elements",
+                    name_of_pointer(pointer)));
+    return BufferRole::in_out;
+  }
+
+  std::string name_of_pointer(std::size_t pointer) const {
+    return probe_.launch().arguments[pointers_[pointer]].text();
+  }
+
+  static std::string contents_note(const std::string& name, const std::string& fill) {
+    if (fill == "zeros")
+      return fmt::format(
+          "not found: the contents of {}, which select elements; executed with zeros", name);
+    if (fill == "iota")
+      return fmt::format(
+          "assumed: {} has the numbers 0, 1, 2, …, as offsets of ranges of one element", name);
+    return fmt::format("assumed: {} has indices; its contents are {}", name, fill);
+  }
+
+  InferredBuffer buffer(std::size_t j, std::vector<std::string>& notes) {
+    const std::string name = name_of_pointer(j);
+    PointerFit& fit = best_.fits[j];
+    const TouchedElements& last = best_.runs.back().touched.pointers[j];
+    if (fit.kind == FitKind::none) {
+      // Valid at the sizes of the last run, which become the declared ones.
+      keeps_last_sizes_ = true;
+      fit.dimensions = {{fmt::format("{}", std::max<std::int64_t>(last.end, 1)),
+                         std::vector<std::int64_t>(best_.runs.size(), last.end)}};
+      notes.push_back(
+          fmt::format("not found: how the size of {} follows from the parameters; {} "
+                      "elements suffice for the values below",
+                      name, last.end));
+    } else if (fit.kind == FitKind::untouched) {
+      notes.push_back(
+          fmt::format("not found: the size of {}, of which the kernel accessed nothing", name));
+    } else if (fit.kind == FitKind::above) {
+      notes.push_back(fmt::format("assumed: {} has {} elements; the kernel accesses fewer", name,
+                                  product_text(fit.dimensions)));
+    }
+    if (last.lowest < 0)
+      notes.push_back(fmt::format("the kernel accesses {} before {}",
+                                  -last.lowest == 1 ? "an element" : "elements", name));
+    InferredBuffer buffer{name, *own::element_type(kernel_.parameters[pointers_[j]].type),
+                          role(j, notes), extents(j), ""};
+    if (buffer.role == BufferRole::in_out && last.is_atomic) buffer.fill = "zeros";
+    if (j < fills_.size() && !fills_[j].empty()) {
+      buffer.fill = fills_[j];
+      notes.push_back(contents_note(name, fills_[j]));
+    }
+    return buffer;
+  }
+
+  void add_parameters(InferredKernel& result) {
+    std::size_t rank = 1;
+    for (const PointerFit& fit : best_.fits)
+      rank = std::max(rank, fit.dimensions.size());
+    const Sizes& last = best_.runs.back().sizes;
+    std::size_t next = 0;
+    for (const LaunchParameter& parameter : result.launch.parameters) {
+      InferredParameter added{parameter.name, Value(1.0), 1};
+      if (parameter.is_real || parameter.is_fixed) {
+        added.value =
+            parameter.value.value_or(parameter.is_real ? Value(1.0) : Value(std::int64_t{1}));
+      } else {
+        const std::size_t index = next++;
+        added.multiple_of = refined_multiple(index);
+        added.value = keeps_last_sizes_ ? Value(last[index])
+                                        : size_for(parameter, added.multiple_of, rank, last[index]);
+      }
+      result.parameters.push_back(std::move(added));
+    }
+  }
+
+  /// The value in the text, or one that suits the rank of the largest buffer.
+  Value size_for(const LaunchParameter& parameter, std::int64_t multiple_of, std::size_t rank,
+                 std::int64_t of_sample) const {
+    constexpr std::int64_t kSizes[] = {1 << 20, 1 << 10, 1 << 7, 1 << 5};
+    if (parameter.value) {
+      const auto given = std::get<std::int64_t>(*parameter.value);
+      if (given > 0 && given % multiple_of == 0) return *parameter.value;
+    }
+    const bool is_size = std::ranges::any_of(best_.fits, [&](const PointerFit& fit) {
+      return std::ranges::any_of(fit.dimensions, [&](const Dimension& dimension) {
+        return own::Expression::parse(dimension.text).names().contains(parameter.name);
+      });
+    });
+    if (!is_size) return of_sample;
+    return std::max(kSizes[std::min(rank, std::size(kSizes)) - 1], multiple_of);
+  }
+
+  /// The smallest power of two of which the parameter must be a multiple, while the others keep
+  /// the attempt's multiple.
+  std::int64_t refined_multiple(std::size_t index) {
+    if (best_.multiple_of == 1 || !best_.is_settled()) return best_.multiple_of;
+    for (std::int64_t multiple = 1; multiple < best_.multiple_of; multiple *= 2)
+      if (is_enough(index, multiple)) return multiple;
+    return best_.multiple_of;
+  }
+
+  bool is_enough(std::size_t index, std::int64_t multiple) {
+    constexpr std::size_t kTried = 2;
+    for (std::size_t s = 0; s < std::min(kTried, best_.runs.size()); ++s) {
+      Sizes sizes = best_.runs[s].sizes;
+      // An odd multiple, so that no larger power of two divides the size.
+      sizes[index] += static_cast<std::int64_t>(s == 0 ? 1 : -1) * multiple;
+      try {
+        const ProbeRun run = probe_.run(sizes);
+        const own::Names values = probe_.values(sizes);
+        for (std::size_t j = 0; j < pointers_.size(); ++j)
+          if (!has_expected_end(run, j, values)) return false;
+      } catch (const std::runtime_error&) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether the pointer's accesses end where the fitted extents say, as in the first run.
+  bool has_expected_end(const ProbeRun& run, std::size_t pointer, const own::Names& values) const {
+    const PointerFit& fit = best_.fits[pointer];
+    if (fit.kind == FitKind::untouched) return !run.touched.pointers[pointer].is_touched();
+    std::int64_t expected = 1;
+    for (const Dimension& dimension : fit.dimensions)
+      expected *= own::Expression::parse(dimension.text).integer(values);
+    const TouchedElements& first = best_.runs.front().touched.pointers[pointer];
+    const bool is_symmetric = first.end != product_of(fit.dimensions, 0);
+    const TouchedElements& touched = run.touched.pointers[pointer];
+    return touched.end + (is_symmetric ? touched.lowest : 0) == expected;
+  }
+
+  const KernelSignature& kernel_;
+  KernelProbe probe_;
+  std::vector<std::size_t> pointers_;  ///< positions of the pointers among the parameters
+  SizedRuns best_;
+  std::vector<std::string> fills_;  ///< of the pointers; may be empty
+  bool keeps_last_sizes_ = false;
+};
+
+}  // namespace
+
+InferredKernel inferred_kernel(const ProbedKernel& kernel,
+                               const std::optional<ResolvedLaunch>& launch,
+                               sim::Simulator& simulator) {
+  const ResolvedLaunch used =
+      launch ? *launch : assumed_launch(kernel.signature, kernel.address, kernel.uses_y, simulator);
+  return Inference(kernel.signature, KernelProbe(kernel.signature, kernel.address, used, simulator))
+      .inferred();
+}
+
+}  // namespace gpuexp::infer

@@ -1,0 +1,51 @@
+// Extents and roles of a kernel's buffers, found by executing the kernel at several sizes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "family/family.hpp"
+#include "infer/launch_resolution.hpp"
+#include "infer/size_search.hpp"
+#include "sim/simulator.hpp"
+
+namespace gpuexp::infer {
+
+struct InferredParameter {
+  std::string name;
+  Value value;                   ///< for the declaration
+  std::int64_t multiple_of = 1;  ///< sizes that the kernel's accesses need
+};
+
+struct InferredBuffer {
+  std::string name;
+  DataType type = DataType::fp32;
+  BufferRole role = BufferRole::input;
+  std::vector<std::string> extents;  ///< one to four
+  std::string fill;                  ///< contents as declared; empty: the default
+};
+
+struct InferredKernel {
+  KernelSignature signature;
+  ResolvedLaunch launch;
+  std::vector<InferredParameter> parameters;
+  std::vector<InferredBuffer> buffers;  ///< of the pointers, in the order of the parameters
+  std::vector<std::string> notes;       ///< what was assumed or not found
+};
+
+/// A kernel of a loaded module; `address` is its Shape::kernel.
+struct ProbedKernel {
+  KernelSignature signature;
+  const void* address = nullptr;
+  bool uses_y = false;  ///< whether the machine code reads threadIdx.y or blockIdx.y
+};
+
+/// Executes the kernel with the launch, or without one with an assumed block and the blocks that
+/// store something. Throws InferenceError.
+InferredKernel inferred_kernel(const ProbedKernel& kernel,
+                               const std::optional<ResolvedLaunch>& launch,
+                               sim::Simulator& simulator);
+
+}  // namespace gpuexp::infer

@@ -1,0 +1,215 @@
+#include "infer/launch_resolution.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "own/parameter_types.hpp"
+
+namespace gpuexp::infer {
+
+using own::Expression;
+using own::NodeKind;
+using own::NodePointer;
+
+namespace {
+
+bool is_real_type(const CType& type) {
+  return type.element == CElement::fp32 || type.element == CElement::fp64;
+}
+
+/// Whether the parameter is a flag or too small for a size.
+bool is_fixed_type(const CType& type) {
+  return type.element == CElement::boolean || type.element == CElement::character ||
+         type.element == CElement::int8 || type.element == CElement::uint8;
+}
+
+LaunchParameter parameter_of(const KernelParameter& parameter, std::string name) {
+  return {std::move(name), is_real_type(parameter.type), std::nullopt,
+          is_fixed_type(parameter.type)};
+}
+
+std::optional<Value> literal_of(const own::Node& node, bool is_real) {
+  if (node.kind == NodeKind::integer)
+    return is_real ? Value(static_cast<double>(node.integer)) : Value(node.integer);
+  if (node.kind == NodeKind::real && is_real) return Value(node.real);
+  if (node.kind == NodeKind::negate) {
+    const auto value = literal_of(node.operand(0), is_real);
+    if (value && std::holds_alternative<double>(*value)) return Value(-std::get<double>(*value));
+  }
+  return std::nullopt;
+}
+
+Expression parsed_text(const std::string& text) {
+  try {
+    return Expression::parse(text);
+  } catch (const own::ExpressionError& error) {
+    throw HostExpressionError(fmt::format("'{}': {}", text, error.what()));
+  }
+}
+
+bool is_single_name(const Tokens& tokens) {
+  return tokens.size() == 1 && tokens[0].is_word() &&
+         std::isdigit(static_cast<unsigned char>(tokens[0].text[0])) == 0;
+}
+
+class LaunchResolver {
+ public:
+  LaunchResolver(const KernelSignature& kernel, const TextLaunch& launch, const HostCode& code)
+      : kernel_(kernel), launch_(launch), code_(code), resolved_(launch_by_names(kernel)) {}
+
+  ResolvedLaunch resolved() {
+    if (launch_.arguments.size() != kernel_.parameters.size())
+      throw HostExpressionError(fmt::format("{} arguments for {} parameters",
+                                            launch_.arguments.size(), kernel_.parameters.size()));
+    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
+      find_alias(i);
+    const HostExpressions host(code_, launch_.at, aliases_);
+    for (const std::size_t i : computed_)
+      resolved_.arguments[i] = parsed_text(text_of(*host.expression(launch_.arguments[i])));
+    resolved_.grid = expressions(host.dimensions(launch_.grid));
+    resolved_.block = expressions(host.dimensions(launch_.block));
+    const NodePointer bytes = launch_.bytes.empty() ? nullptr : host.expression(launch_.bytes);
+    if (bytes && constant_of(*bytes) != 0) resolved_.shared_bytes = parsed_text(text_of(*bytes));
+    add_free_names();
+    return std::move(resolved_);
+  }
+
+ private:
+  static std::vector<Expression> expressions(const std::vector<NodePointer>& nodes) {
+    std::vector<Expression> all;
+    for (const NodePointer& node : nodes)
+      all.push_back(parsed_text(text_of(*node)));
+    return all;
+  }
+
+  LaunchParameter& parameter(const std::string& name) {
+    return *std::ranges::find(resolved_.parameters, name, &LaunchParameter::name);
+  }
+
+  /// A number's argument is a variable that the declaration knows by the parameter's name, a
+  /// constant, which becomes the parameter's value, or an expression.
+  void find_alias(std::size_t i) {
+    if (kernel_.parameters[i].is_pointer) return;
+    const Tokens& argument = launch_.arguments[i];
+    const std::string name = declared_name(kernel_.parameters[i], i);
+    NodePointer value;
+    try {
+      value = HostExpressions(code_, launch_.at).expression(argument);
+    } catch (const HostExpressionError& error) {
+      resolved_.notes.push_back(
+          fmt::format("assumed: {} is a size of its own; the host code "
+                      "computes it from {}",
+                      name, error.what()));
+      return;
+    }
+    LaunchParameter& declared = parameter(name);
+    declared.value = literal_of(*value, declared.is_real);
+    const bool is_variable = is_single_name(argument);
+    if (is_variable && (declared.value || value->kind == NodeKind::name)) {
+      aliases_.emplace(argument[0].text, name);
+    } else if (!declared.value && !declared.is_real) {
+      computed_.push_back(i);
+      std::erase_if(resolved_.parameters, [&](const auto& p) { return p.name == name; });
+    }
+  }
+
+  void add_free_names() {
+    std::set<std::string> names;
+    const auto add = [&](const Expression& expression) { names.merge(expression.names()); };
+    std::ranges::for_each(resolved_.grid, add);
+    std::ranges::for_each(resolved_.block, add);
+    if (resolved_.shared_bytes) add(*resolved_.shared_bytes);
+    for (const std::size_t i : computed_)
+      add(resolved_.arguments[i]);
+    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
+      const std::string name = declared_name(kernel_.parameters[i], i);
+      const bool is_alias =
+          std::ranges::any_of(aliases_, [&](const auto& alias) { return alias.second == name; });
+      if (names.contains(name) && !is_alias)
+        throw HostExpressionError(fmt::format(
+            "'{}', which is a variable of the host code and another parameter of the kernel",
+            name));
+    }
+    for (const std::string& name : names) {
+      const bool is_known = std::ranges::find(resolved_.parameters, name, &LaunchParameter::name) !=
+                            resolved_.parameters.end();
+      if (!is_known) resolved_.parameters.push_back({name, false, std::nullopt, false});
+    }
+  }
+
+  const KernelSignature& kernel_;
+  const TextLaunch& launch_;
+  const HostCode& code_;
+  ResolvedLaunch resolved_;
+  Aliases aliases_;
+  std::vector<std::size_t> computed_;  ///< parameters whose arguments are expressions
+};
+
+}  // namespace
+
+std::string declared_name(const KernelParameter& parameter, std::size_t index) {
+  const std::string& name = parameter.name;
+  const bool is_ascii = std::ranges::all_of(
+      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
+  if (name.empty() || !is_ascii) return fmt::format("p{}", index);
+  const bool is_function = name == "sum" || name == "before" ||
+                           std::ranges::any_of(own::function_rules(),
+                                               [&](const auto& rule) { return rule.name == name; });
+  return is_function ? name + "_" : name;
+}
+
+std::string unsupported_parameter(const KernelSignature& kernel) {
+  for (const KernelParameter& parameter : kernel.parameters) {
+    const bool is_supported = parameter.is_pointer ? own::element_type(parameter.type).has_value()
+                                                   : own::is_number(parameter.type);
+    if (is_supported) continue;
+    return fmt::format(
+        "parameter '{}' has a type that declarations do not support; expected {}",
+        parameter.spelled,
+        parameter.is_pointer ? "a pointer to " + own::element_types_text() : "a number");
+  }
+  return "";
+}
+
+ResolvedLaunch launch_by_names(const KernelSignature& kernel) {
+  ResolvedLaunch launch;
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const std::string name = declared_name(kernel.parameters[i], i);
+    launch.arguments.push_back(parsed_text(name));
+    if (!kernel.parameters[i].is_pointer)
+      launch.parameters.push_back(parameter_of(kernel.parameters[i], name));
+  }
+  return launch;
+}
+
+ResolvedLaunch resolved_launch(const KernelSignature& kernel, const TextLaunch& launch,
+                               const HostCode& code) {
+  ResolvedLaunch resolved = LaunchResolver(kernel, launch, code).resolved();
+  resolved.notes.insert(resolved.notes.begin(),
+                        fmt::format("launched in {}:{}", launch.file, launch.line));
+  return resolved;
+}
+
+std::string resolved_template_arguments(const TextLaunch& launch, const HostCode& code) {
+  const HostExpressions host(code, launch.at);
+  std::vector<std::string> arguments;
+  for (const Tokens& argument : launch.template_arguments) {
+    if (type_named(argument).element != CElement::unknown) {
+      arguments.push_back(joined(argument, 0, argument.size()));
+      continue;
+    }
+    const NodePointer value = host.expression(argument);
+    if (!constant_of(*value))
+      throw HostExpressionError(
+          fmt::format("the template argument '{}'", joined(argument, 0, argument.size())));
+    arguments.push_back(text_of(*value));
+  }
+  return fmt::format("{}", fmt::join(arguments, ", "));
+}
+
+}  // namespace gpuexp::infer

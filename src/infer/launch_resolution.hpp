@@ -1,0 +1,54 @@
+// A launch that host code writes, or one that is assumed, in terms of a declaration's parameters.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compile/kernel_symbols.hpp"
+#include "infer/host_expression.hpp"
+#include "own/expression.hpp"
+
+namespace gpuexp::infer {
+
+struct LaunchParameter {
+  std::string name;
+  bool is_real = false;
+  /// Constant value in the text; empty if the text does not give one.
+  std::optional<Value> value;
+  /// Whether the value remains 1 while sizes vary: a flag, or a type of less than 16 bits.
+  bool is_fixed = false;
+};
+
+struct ResolvedLaunch {
+  std::vector<own::Expression> grid;   ///< one to three
+  std::vector<own::Expression> block;  ///< one to three
+  std::optional<own::Expression> shared_bytes;
+  /// One for each parameter of the kernel: the name of a buffer, or an expression.
+  std::vector<own::Expression> arguments;
+  /// The names in all expressions, in the order of the kernel's parameters.
+  std::vector<LaunchParameter> parameters;
+  /// What was assumed, or where the launch was found: sentences for comments.
+  std::vector<std::string> notes;
+};
+
+/// The name that the declaration gives to parameter `index`: its own, unless expressions cannot use
+/// it.
+std::string declared_name(const KernelParameter& parameter, std::size_t index);
+
+/// Why a declaration cannot launch the kernel: a parameter of a type that buffers and numbers do
+/// not have. Empty if it can.
+std::string unsupported_parameter(const KernelSignature& kernel);
+
+/// A launch with the kernel's own names as arguments, and without grid and block.
+ResolvedLaunch launch_by_names(const KernelSignature& kernel);
+
+/// The launch in the text. Throws HostExpressionError if the declaration cannot state it.
+ResolvedLaunch resolved_launch(const KernelSignature& kernel, const TextLaunch& launch,
+                               const HostCode& code);
+
+/// The template arguments as C++: "32, float". Throws HostExpressionError if one is not a type or a
+/// constant.
+std::string resolved_template_arguments(const TextLaunch& launch, const HostCode& code);
+
+}  // namespace gpuexp::infer

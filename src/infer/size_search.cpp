@@ -1,0 +1,130 @@
+#include "infer/size_search.hpp"
+
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "infer/sample_sizes.hpp"
+
+namespace gpuexp::infer {
+
+namespace {
+
+std::string reason_of(const std::exception& error) {
+  const auto* const fault = dynamic_cast<const sim::Fault*>(&error);
+  return fault
+             ? fmt::format("{}{}{}", fault->words, fault->place.empty() ? "" : " at ", fault->place)
+             : error.what();
+}
+
+ExtentFitter fitter_for(const KernelProbe& probe, const SizedRuns& sized) {
+  std::vector<Sizes> samples;
+  for (const ProbeRun& run : sized.runs)
+    samples.push_back(run.sizes);
+  std::vector<ExtraFactor> extras;
+  const auto add = [&](const own::Expression& expression, const auto& side) {
+    if (expression.names().empty()) return;
+    ExtraFactor extra{expression.text(), {}};
+    for (const ProbeRun& run : sized.runs)
+      extra.values.push_back(side(run.shape.grid));
+    extras.push_back(std::move(extra));
+  };
+  const std::vector<own::Expression>& grid = probe.launch().grid;
+  if (!grid.empty()) add(grid[0], [](const Extent& extent) { return extent.x; });
+  if (grid.size() > 1) add(grid[1], [](const Extent& extent) { return extent.y; });
+  if (grid.size() > 2) add(grid[2], [](const Extent& extent) { return extent.z; });
+  return {probe.sized(), samples, extras};
+}
+
+/// A kernel that leaves out the first elements of a buffer usually leaves out as many at its end.
+PointerFit fit_of(const SizedRuns& sized, std::size_t pointer, const ExtentFitter& fitter) {
+  std::vector<std::int64_t> ends;
+  std::vector<std::int64_t> symmetric;
+  bool is_touched = false;
+  for (const ProbeRun& run : sized.runs) {
+    const TouchedElements& touched = run.touched.pointers[pointer];
+    is_touched |= touched.is_touched();
+    ends.push_back(touched.end);
+    symmetric.push_back(touched.end + std::max<std::int64_t>(touched.lowest, 0));
+  }
+  if (!is_touched) return {FitKind::untouched, {{"1", std::vector<std::int64_t>(ends.size(), 1)}}};
+  const auto of_ends = fitter.exact(ends);
+  const auto of_symmetric = ends == symmetric ? std::nullopt : fitter.exact(symmetric);
+  const bool is_symmetric =
+      of_symmetric && (!of_ends || of_ends->size() > of_symmetric->size() ||
+                       texts_of(*of_ends).front().find(' ') != std::string::npos);
+  if (is_symmetric) return {FitKind::exact, *of_symmetric};
+  if (of_ends) return {FitKind::exact, *of_ends};
+  if (const auto above = fitter.above(ends)) return {FitKind::above, *above};
+  return {};
+}
+
+std::optional<SizedRuns> runs_at(const KernelProbe& probe, const std::vector<Sizes>& samples,
+                                 std::int64_t multiple_of, const std::vector<Contents>& contents,
+                                 std::string& why_not) {
+  constexpr std::size_t kMinRuns = 3;
+  SizedRuns sized;
+  sized.multiple_of = multiple_of;
+  for (const Sizes& sizes : samples) {
+    try {
+      sized.runs.push_back(probe.run(sizes, contents));
+    } catch (const ImpossibleLaunch& error) {
+      why_not = reason_of(error);
+    } catch (const std::runtime_error& error) {
+      why_not = reason_of(error);
+      return std::nullopt;
+    }
+  }
+  if (sized.runs.size() < std::min(kMinRuns, samples.size())) return std::nullopt;
+  const ExtentFitter fitter = fitter_for(probe, sized);
+  for (std::size_t j = 0; j < sized.runs.front().touched.pointers.size(); ++j)
+    sized.fits.push_back(fit_of(sized, j, fitter));
+  return sized;
+}
+
+}  // namespace
+
+std::ptrdiff_t SizedRuns::explained() const {
+  const auto follows_parameter = [](const Dimension& d) {
+    return std::ranges::adjacent_find(d.values, std::not_equal_to<>()) != d.values.end();
+  };
+  return std::ranges::count_if(fits, [&](const PointerFit& fit) {
+    return fit.kind == FitKind::exact && std::ranges::any_of(fit.dimensions, follows_parameter);
+  });
+}
+
+std::optional<SizedRuns> runs_at_multiples(const KernelProbe& probe, std::int64_t multiple_of,
+                                           const std::vector<Contents>& contents,
+                                           std::string& why_not) {
+  constexpr std::int64_t kLarger = 4;
+  const std::size_t count = probe.sized().size();
+  std::optional<SizedRuns> made;
+  for (const std::int64_t scale : {scale_for(count), kLarger * scale_for(count)}) {
+    std::optional<SizedRuns> next =
+        runs_at(probe, sample_sizes(count, multiple_of, scale), multiple_of, contents, why_not);
+    if (!next) break;
+    made = std::move(next);
+    const bool has_several_blocks = std::ranges::any_of(
+        made->runs, [](const ProbeRun& run) { return run.shape.grid.count() > 1; });
+    if (has_several_blocks || multiple_of > 1) break;
+  }
+  return made;
+}
+
+SizedRuns settled_runs(const KernelProbe& probe) {
+  constexpr std::int64_t kMultiples[] = {1, 32, 128, 256};
+  std::string why_not = "no size was tried";
+  std::optional<SizedRuns> best;
+  for (const std::int64_t multiple_of : kMultiples) {
+    if (best && probe.sized().empty()) break;
+    std::optional<SizedRuns> next = runs_at_multiples(probe, multiple_of, {}, why_not);
+    if (next && (!best || next->is_settled() || next->explained() > best->explained()))
+      best = std::move(next);
+    if (best && best->is_settled()) return std::move(*best);
+  }
+  if (!best) throw InferenceError(why_not);
+  return std::move(*best);
+}
+
+}  // namespace gpuexp::infer

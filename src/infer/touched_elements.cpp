@@ -1,0 +1,202 @@
+#include "infer/touched_elements.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "own/fill_program.hpp"
+#include "sim/cluster.hpp"
+#include "sim/host_memory.hpp"
+
+namespace gpuexp::infer {
+
+namespace {
+
+constexpr std::size_t kBytesBefore = std::size_t{64} << 20;
+constexpr std::size_t kBytesAfter = std::size_t{192} << 20;
+
+/// The instructions of all warps take about two seconds.
+constexpr std::uint64_t kMaxWarpInstructions = std::uint64_t{1} << 26;
+/// A warp with more instructions probably never ends.
+constexpr std::uint64_t kMaxInstructions = std::uint64_t{1} << 22;
+
+/// A buffer with room on both sides of the pointer, and what was accessed.
+class ProbedBuffer {
+ public:
+  ProbedBuffer(ProbedPointer pointer, sim::GlobalMemory& memory)
+      : pointer_(std::move(pointer)),
+        element_bytes_(static_cast<std::int64_t>(size_of(pointer_.type))),
+        memory_(kBytesBefore + kBytesAfter),
+        written_(kBytesBefore + kBytesAfter) {
+    for (std::int64_t i = 0; pointer_.contents && i < kFilledElements; ++i)
+      own::store_element(address(), pointer_.type, i, static_cast<double>(pointer_.contents(i)));
+    memory.add(memory_.data(), memory_.bytes(), pointer_.name);
+  }
+
+  void* address() const { return memory_.data<std::byte>() + kBytesBefore; }
+  bool has(std::uint64_t at) const {
+    return at >= begin() && at - begin() < kBytesBefore + kBytesAfter;
+  }
+
+  void note(std::uint64_t at, std::size_t bytes, bool reads, bool writes, bool is_atomic) {
+    const std::size_t offset = at - begin();
+    const std::int64_t first = element_at(offset);
+    const std::int64_t end = element_at(offset + bytes - 1) + 1;
+    touched_.lowest = touched_.is_touched() ? std::min(touched_.lowest, first) : first;
+    touched_.end = touched_.is_touched() ? std::max(touched_.end, end) : end;
+    touched_.is_read |= reads;
+    touched_.is_written |= writes;
+    touched_.is_atomic |= is_atomic;
+    if (reads && !touched_.is_read_first)
+      touched_.is_read_first = !written_.is_marked(offset, bytes);
+    if (writes) written_.set(offset, bytes, true);
+    if (is_probing_ && of_block_.size() < kMaxOfBlock) {
+      for (std::int64_t i = first; i < end; ++i)
+        of_block_.push_back(i);
+    }
+  }
+
+  void begin_block(bool is_probed) {
+    is_probing_ = is_probed;
+    of_block_.clear();
+  }
+  void end_block() {
+    const bool is_whole = !of_block_.empty() && of_block_.size() < kMaxOfBlock;
+    if (!is_probing_ || !is_whole) return;
+    std::sort(of_block_.begin(), of_block_.end());
+    of_block_.erase(std::unique(of_block_.begin(), of_block_.end()), of_block_.end());
+    touched_.of_blocks.push_back(of_block_);
+  }
+
+  TouchedElements touched() const {
+    TouchedElements touched = touched_;
+    written_.for_marked(0, kBytesBefore + kBytesAfter, [&](std::size_t first, std::size_t end) {
+      touched.written += static_cast<std::int64_t>(end - first) / element_bytes_;
+    });
+    return touched;
+  }
+
+ private:
+  /// Number of accesses of a block whose elements are kept.
+  static constexpr std::size_t kMaxOfBlock = std::size_t{1} << 21;
+
+  std::uint64_t begin() const { return reinterpret_cast<std::uint64_t>(memory_.data()); }
+  std::int64_t element_at(std::size_t offset) const {
+    const auto bytes = static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(kBytesBefore);
+    return bytes >= 0 ? bytes / element_bytes_ : -((-bytes + element_bytes_ - 1) / element_bytes_);
+  }
+
+  ProbedPointer pointer_;
+  std::int64_t element_bytes_;
+  HostMemory memory_;
+  sim::ByteMarks written_;
+  TouchedElements touched_;
+  ElementSet of_block_;
+  bool is_probing_ = false;
+};
+
+/// Notes the accesses of the executing block.
+class Recorder final : public sim::AccessListener {
+ public:
+  explicit Recorder(std::vector<ProbedBuffer>& buffers) : buffers_(buffers) {}
+
+  void hear(const sim::MemoryAccess& access) override {
+    using sim::Access;
+    if (access.space != sim::Space::global || access.lanes == 0) return;
+    const bool is_atomic = sim::is_atomic(access.kind);
+    const bool is_bulk = access.kind == Access::bulk_load || access.kind == Access::bulk_store;
+    const bool writes =
+        is_atomic || access.kind == Access::store || access.kind == Access::bulk_store;
+    const bool reads = is_atomic || !writes;
+    stores |= writes;
+    sim::for_each_lane(access.lanes, [&](unsigned lane) {
+      const std::uint64_t at = access.address[lane];
+      if (!is_bulk && at % access.width != 0)
+        throw sim::Fault(sim::FaultKind::misaligned, sim::describe_misaligned(at, access.width), at,
+                         lane);
+      ProbedBuffer* const buffer = buffer_of(at);
+      if (buffer) buffer->note(at, access.width, reads, writes, is_atomic);
+    });
+  }
+
+  bool stores = false;  ///< whether the block has stored to a buffer
+
+ private:
+  ProbedBuffer* buffer_of(std::uint64_t at) {
+    if (last_ && last_->has(at)) return last_;
+    for (ProbedBuffer& buffer : buffers_)
+      if (buffer.has(at)) return last_ = &buffer;
+    return nullptr;
+  }
+
+  std::vector<ProbedBuffer>& buffers_;
+  ProbedBuffer* last_ = nullptr;
+};
+
+/// The first block, the last one and some between them.
+bool is_probed(std::int64_t block, std::int64_t blocks) {
+  if (blocks <= kProbedBlocks) return true;
+  const std::int64_t at[kProbedBlocks] = {0, 1, blocks / 2 + 1, blocks - 1};
+  return std::find(std::begin(at), std::end(at), block) != std::end(at);
+}
+
+void execute(const sim::LaunchState& launch, std::vector<ProbedBuffer>& buffers,
+             TouchedByLaunch& result) {
+  std::uint64_t instructions = 0;
+  for (std::int64_t i = 0; i < launch.grid.count(); ++i) {
+    const Extent place = sim::place_at(launch.grid, i);
+    Recorder recorder(buffers);
+    for (ProbedBuffer& buffer : buffers)
+      buffer.begin_block(is_probed(i, launch.grid.count()));
+    sim::Cluster cluster(launch, place);
+    for (const auto& block : cluster.blocks())
+      block->set_listener(&recorder);
+    cluster.run();
+    for (const auto& block : cluster.blocks())
+      instructions += block->steps();
+    for (ProbedBuffer& buffer : buffers)
+      buffer.end_block();
+    if (recorder.stores) {
+      Extent& highest = result.storing_blocks;
+      highest = {std::max(highest.x, place.x + 1), std::max(highest.y, place.y + 1),
+                 std::max(highest.z, place.z + 1)};
+    }
+    if (instructions > kMaxWarpInstructions)
+      throw sim::Fault(sim::FaultKind::endless, "the launch executes too many instructions");
+  }
+}
+
+}  // namespace
+
+TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& launch) {
+  simulator.memory().clear();
+  std::vector<ProbedBuffer> buffers;
+  buffers.reserve(launch.arguments.size());
+  KernelStep step;
+  step.shape = launch.shape;
+  for (const ProbedArgument& argument : launch.arguments) {
+    if (argument.pointer) {
+      buffers.emplace_back(*argument.pointer, simulator.memory());
+      step.arguments.add(buffers.back().address());
+    } else {
+      argument.add_number(step.arguments);
+    }
+  }
+  if (const std::string why = simulator.refusal(Steps(step)); !why.empty())
+    throw std::runtime_error(why);
+  sim::Checks checks;
+  checks.max_instructions = kMaxInstructions;
+  simulator.set_checks(checks);
+  TouchedByLaunch result;
+  result.depends_on_contents = simulator.is_decided_by_global(step);
+  const sim::LaunchState state = simulator.approximate_launch_of(step, false);
+  execute(state, buffers, result);
+  for (const ProbedBuffer& buffer : buffers)
+    result.pointers.push_back(buffer.touched());
+  simulator.memory().clear();
+  return result;
+}
+
+}  // namespace gpuexp::infer

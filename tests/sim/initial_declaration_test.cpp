@@ -1,0 +1,238 @@
+// Declarations that are inferred from the text and from executions of kernels (gpuexp init).
+#include "infer/initial_declaration.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+#include "support/skip.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Why this machine cannot compile kernel files; empty if it can.
+std::string missing_toolkit() {
+  try {
+    for (const char* tool : {"nvcc", "cuobjdump", "nvdisasm"})
+      ToolkitTools::found().path_of(tool);
+  } catch (const ToolError& missing) {
+    return missing.what();
+  }
+  return "";
+}
+
+class InitFolder {
+ public:
+  std::string write(const std::string& name, const std::string& text) const {
+    fs::create_directories((scratch_.path() / name).parent_path());
+    std::ofstream(scratch_.path() / name, std::ios::binary) << text;
+    return (scratch_.path() / name).string();
+  }
+  infer::InitialDeclaration declared(const std::string& name, const std::string& text) const {
+    return infer::initial_declaration({write(name, text), {}, {}}, compiler_);
+  }
+
+ private:
+  ScratchFolder scratch_;
+  SourceCompiler compiler_{ToolkitTools::found(), ""};
+};
+
+/// "in x[n], out y[n]: n = 1048576 by 32", with multiples above 1.
+std::string summary(const infer::InferredKernel& kernel) {
+  std::string text;
+  for (const infer::InferredBuffer& buffer : kernel.buffers) {
+    const char* const role = buffer.role == BufferRole::input    ? "in"
+                             : buffer.role == BufferRole::output ? "out"
+                                                                 : "in_out";
+    text += fmt::format("{}{} {}[{}]", text.empty() ? "" : ", ", role, buffer.name,
+                        fmt::join(buffer.extents, "]["));
+    if (!buffer.fill.empty()) text += " = " + buffer.fill;
+  }
+  for (const infer::InferredParameter& parameter : kernel.parameters)
+    if (parameter.multiple_of > 1)
+      text += fmt::format("; {} % {}", parameter.name, parameter.multiple_of);
+  return text;
+}
+
+std::map<std::string, std::string> summaries(const infer::InitialDeclaration& declaration) {
+  std::map<std::string, std::string> all;
+  for (const infer::InferredKernel& kernel : declaration.kernels)
+    all[kernel.signature.name] = summary(kernel);
+  return all;
+}
+
+const std::string kKernels = R"(
+__global__ void add(const float* x, const float* y, float* z, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + y[i];
+}
+__global__ void scale(double* x, unsigned n) {  // pointers without const, and a loop over the grid
+  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    x[i] *= 2;
+}
+__global__ void transpose(float* out, float* in, int columns, int rows) {
+  __shared__ float tile[32][33];
+  const int c = blockIdx.x * 32 + threadIdx.x;
+  const int r = blockIdx.y * 32 + threadIdx.y;
+  for (int j = 0; j < 32; j += 8) tile[threadIdx.y + j][threadIdx.x] = in[(r + j) * columns + c];
+  __syncthreads();
+  for (int j = 0; j < 32; j += 8)
+    out[(blockIdx.x * 32 + threadIdx.y + j) * rows + blockIdx.y * 32 + threadIdx.x] =
+        tile[threadIdx.x][threadIdx.y + j];
+}
+__global__ void blur(const float* in, float* out, int h, int w) {  // in has a halo of one
+  const int x = blockIdx.x * blockDim.x + threadIdx.x;
+  const int y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= w || y >= h) return;
+  float sum = 0;
+  for (int j = 0; j < 3; ++j)
+    for (int i = 0; i < 3; ++i) sum += in[(y + j) * (w + 2) + x + i];
+  out[y * w + x] = sum / 9;
+}
+__global__ void interior(const float* in, float* out, int h, int w) {  // leaves out the border
+  const int x = blockIdx.x * blockDim.x + threadIdx.x + 1;
+  const int y = blockIdx.y * blockDim.y + threadIdx.y + 1;
+  if (x >= w - 1 || y >= h - 1) return;
+  out[y * w + x] = in[(y - 1) * w + x] + in[(y + 1) * w + x] + in[y * w + x - 1] + in[y * w + x + 1];
+}
+template <int TILE>
+__global__ void matmul(const float* a, const float* b, float* c, int m, int n, int k, float beta) {
+  __shared__ float as[TILE][TILE], bs[TILE][TILE];
+  const int row = blockIdx.y * TILE + threadIdx.y, column = blockIdx.x * TILE + threadIdx.x;
+  float sum = 0;
+  for (int t = 0; t < k; t += TILE) {
+    as[threadIdx.y][threadIdx.x] = a[row * k + t + threadIdx.x];
+    bs[threadIdx.y][threadIdx.x] = b[(t + threadIdx.y) * n + column];
+    __syncthreads();
+    for (int i = 0; i < TILE; ++i) sum += as[threadIdx.y][i] * bs[i][threadIdx.x];
+    __syncthreads();
+  }
+  c[row * n + column] = sum + beta * c[row * n + column];
+}
+__global__ void total(const float* x, float* sum, int n) {
+  __shared__ float part[256];
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  part[threadIdx.x] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (int s = 128; s > 0; s /= 2) {
+    if (threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) atomicAdd(sum, part[0]);
+}
+__global__ void partial(const float* x, float* sums, int n) {  // one element for each block
+  float sum = 0;
+  for (int i = blockIdx.x * 256; i < n && i < (blockIdx.x + 1) * 256; ++i) sum += x[i];
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+__global__ void gather(const float* table, const int* idx, float* y, int n, int entries) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = table[idx[i]];
+}
+__global__ void rows(const int* offsets, const float* values, float* sums, int m) {
+  const int r = blockIdx.x * blockDim.x + threadIdx.x;
+  if (r >= m) return;
+  float sum = 0;
+  for (int i = offsets[r]; i < offsets[r + 1]; ++i) sum += values[i];
+  sums[r] = sum;
+}
+__global__ void unlaunched(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}
+#define CEIL_DIV(a, b) (((a) + (b)-1) / (b))
+void launch(float* d_x, float* d_y, float* d_z, double* d_d, int* d_i, int width, int height, int w,
+            int h, int m, int n, int k, int M, int entries, float beta) {
+  const int N = 1 << 22, threads = 256;
+  add<<<(N + threads - 1) / threads, threads>>>(d_x, d_y, d_z, N);
+  scale<<<32, threads>>>(d_d, N);
+  dim3 tile(32, 8);
+  transpose<<<dim3(width / 32, height / 32), tile>>>(d_y, d_x, width, height);
+  dim3 block(16, 16), grid(CEIL_DIV(w, block.x), CEIL_DIV(h, block.y));
+  blur<<<grid, block>>>(d_x, d_y, h, w);
+  interior<<<grid, block>>>(d_x, d_y, h, w);
+  matmul<16><<<dim3(n / 16, m / 16), block>>>(d_x, d_y, d_z, m, n, k, beta);
+  total<<<CEIL_DIV(N, 256), 256>>>(d_x, d_y, N);
+  partial<<<CEIL_DIV(N, 256), 256>>>(d_x, d_y, N);
+  gather<<<CEIL_DIV(N, 256), 256>>>(d_x, d_i, d_y, N, entries);
+  rows<<<CEIL_DIV(M, 256), 256>>>(d_i, d_x, d_y, M);
+}
+)";
+
+TEST_CASE("extents, roles and multiples of sizes are found by executing kernels",
+          "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const infer::InitialDeclaration declaration = folder.declared("kernels.cu", kKernels);
+  INFO(infer::including_file(declaration, "kernels.cu"));
+  const std::map<std::string, std::string> expected{
+      {"add", "in x[n], in y[n], out z[n]"},
+      {"scale", "in_out x[n]"},
+      {"transpose", "out out[columns][rows], in in[rows][columns]; columns % 32; rows % 32"},
+      {"blur", "in in[h + 2][w + 2], out out[h][w]"},
+      {"interior", "in in[h][w], in_out out[h][w]"},
+      {"matmul", "in a[m][k], in b[k][n], in_out c[m][n]; m % 16; n % 16; k % 16"},
+      {"total", "in x[n], in_out sum_[1] = zeros"},
+      {"partial", "in x[n], out sums[ceil_div(n, 256)]"},
+      {"gather", "in table[entries], in idx[n] = integers(0, entries), out y[n]"},
+      {"rows", "in offsets[m + 1] = iota, in values[m], out sums[m]"},
+      {"unlaunched", "in x[n], out y[n]"}};
+  const auto found = summaries(declaration);
+  for (const auto& [kernel, text] : expected) {
+    INFO(kernel);
+    REQUIRE(found.contains(kernel));
+    CHECK(found.at(kernel) == text);
+  }
+  CHECK(found.size() == expected.size());
+  CHECK(declaration.instances == std::vector<std::string>{"matmul<16>"});
+}
+
+/// A folder of other people's kernels, which are not part of this repository; empty without one.
+fs::path foreign_folder(const std::string& name) {
+  const char* const folder = std::getenv("GPUEXP_FOREIGN_KERNELS");
+  if (!folder) {
+    skip(Tier::foreign, "GPUEXP_FOREIGN_KERNELS names no folder of other people's kernels");
+    return {};
+  }
+  const fs::path found = fs::path(folder) / name;
+  if (fs::is_directory(found)) return found;
+  skip(Tier::foreign, found.string() + " is no folder");
+  return {};
+}
+
+// siboehm/SGEMM_CUDA, commit 60cba6f: the launches are in src/runner.cu.
+TEST_CASE("matrix products of SGEMM_CUDA have their extents and roles", "[foreign]") {
+  const fs::path folder = foreign_folder("SGEMM_CUDA");
+  if (folder.empty()) return;
+  const std::map<std::string, std::string> multiples{
+      {"1_naive", ""},
+      {"2_kernel_global_mem_coalesce", ""},
+      {"3_kernel_shared_mem_blocking", "; M % 32; N % 32; K % 32"},
+      {"4_kernel_1D_blocktiling", "; M % 64; N % 64; K % 8"},
+      {"5_kernel_2D_blocktiling", "; M % 128; N % 128; K % 8"},
+      {"6_kernel_vectorize", "; M % 128; N % 128; K % 8"},
+      {"7_kernel_resolve_bank_conflicts", "; M % 128; N % 128; K % 8"},
+      {"8_kernel_bank_extra_col", "; M % 128; N % 128; K % 8"},
+      {"9_kernel_autotuned", "; M % 128; N % 128; K % 16"},
+      {"10_kernel_warptiling", "; M % 128; N % 128; K % 16"}};
+  const SourceCompiler compiler(ToolkitTools::found(), "");
+  for (const auto& [name, required] : multiples) {
+    INFO(name);
+    const infer::InitialDeclaration declaration =
+        infer::initial_declaration({folder / "src/kernels" / (name + ".cuh"), {}, {}}, compiler);
+    REQUIRE(declaration.kernels.size() == 1);
+    CHECK(summary(declaration.kernels[0]) == "in A[M][K], in B[K][N], in_out C[M][N]" + required);
+  }
+}
+
+}  // namespace
+}  // namespace gpuexp::test
