@@ -34,6 +34,7 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_list(app, context);
   add_describe(app, context);
   add_annotate(app, context);
+  add_init(app, context);
   add_plan(app, context);
   add_predict(app, context);
   add_run(app, context);

@@ -58,6 +58,7 @@ void add_list(Command& app, Context& context);
 void add_list_metrics(Command& list, Context& context);
 void add_describe(Command& app, Context& context);
 void add_annotate(Command& app, Context& context);
+void add_init(Command& app, Context& context);
 void add_plan(Command& app, Context& context);
 void add_predict(Command& app, Context& context);
 void add_run(Command& app, Context& context);

@@ -233,12 +233,15 @@ class Reader {
   Declaration finished(std::string_view source) {
     if (statements_ > 0) return std::move(declaration_);
     const std::vector<std::string> kernels = kernels_in(source);
+    if (kernels.empty())
+      own::fail(declaration_.file, {1, 1},
+                "the file has neither a declaration nor a kernel; expected comment lines that "
+                "begin with '// gpuexp:' and a __global__ function that they launch");
     own::fail(declaration_.file, {1, 1},
               fmt::format("the file has no declaration; expected comment lines that begin with '// "
-                          "gpuexp:' and launch {}",
-                          kernels.empty()
-                              ? "a kernel, found no kernel, either"
-                              : fmt::format("one of its kernels: {}", fmt::join(kernels, ", "))));
+                          "gpuexp:' and launch one of its kernels: {}; 'gpuexp init {}' prints "
+                          "such lines, and --write inserts them",
+                          fmt::join(kernels, ", "), declaration_.file));
   }
 
  private:

@@ -155,10 +155,11 @@ TEST_CASE("a file without statements lists its kernels", "[declaration]") {
   };
   CHECK(error("__global__ void f() {}\n__global__ void g() {}\n") ==
         "k.cu:1:1: the file has no declaration; expected comment lines that begin with "
-        "'// gpuexp:' and launch one of its kernels: f, g");
+        "'// gpuexp:' and launch one of its kernels: f, g; 'gpuexp init k.cu' prints such lines, "
+        "and --write inserts them");
   CHECK(error("") ==
-        "k.cu:1:1: the file has no declaration; expected comment lines that begin with "
-        "'// gpuexp:' and launch a kernel, found no kernel, either");
+        "k.cu:1:1: the file has neither a declaration nor a kernel; expected comment lines that "
+        "begin with '// gpuexp:' and a __global__ function that they launch");
 }
 
 struct Case {
