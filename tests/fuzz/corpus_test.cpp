@@ -58,3 +58,7 @@ TEST_CASE("the corpus of logs breaks no promise", "[fuzz]") {
 TEST_CASE("the corpus of matrices breaks no promise", "[fuzz]") {
   replay("matrix", gpuexp::fuzz::fuzz_matrix);
 }
+
+TEST_CASE("the corpus of arrays breaks no promise", "[fuzz]") {
+  replay("npy", gpuexp::fuzz::fuzz_npy);
+}

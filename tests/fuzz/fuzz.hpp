@@ -40,6 +40,10 @@ void fuzz_log(std::string_view text);
 /// header.
 void fuzz_matrix(std::string_view text);
 
+/// Reads an array in NumPy's format: throws InputError, or yields as many elements as its header
+/// announces.
+void fuzz_npy(std::string_view text);
+
 /// Reads a lesson page of the fake families: throws ConfigError, or yields a page that does not
 /// change when generated again.
 void fuzz_lesson(std::string_view text);
