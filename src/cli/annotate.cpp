@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <new>
-#include <set>
 #include <stdexcept>
-#include <variant>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,19 +11,15 @@
 #include "analysis/warp_picture.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
+#include "cli/annotated_execution.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
-#include "cli/simulation.hpp"
 #include "cli/source_counting.hpp"
 #include "config/config_keys.hpp"
 #include "plan/plan.hpp"
 #include "render/annotation_json.hpp"
 #include "render/annotation_text.hpp"
 #include "render/warp_picture_text.hpp"
-#include "simulated/code_prediction.hpp"
-#include "simulated/host_problem.hpp"
-#include "compile/ptx_compiler.hpp"
-#include "simulated/simulated_executor.hpp"
 
 namespace gpuexp::cli {
 
@@ -43,95 +37,6 @@ struct AnnotateArguments {
   int device = 0;
   bool json = false;
 };
-
-// The config of one variant at its `shown_at` values, changed by --set.
-Config config_of(const NamedVariant& named, const AnnotateArguments& options) {
-  std::vector<std::string> sets;
-  for (const auto& [name, value] : named.variant.shown_at) {
-    const std::string key = name + "=";
-    const bool is_given = std::ranges::any_of(
-        options.sets, [&](const std::string& set) { return set.starts_with(key); });
-    if (!is_given) sets.push_back(key + to_string(value));
-  }
-  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
-  const auto mode = std::ranges::find(kModes, options.mode, &ModeKey::name);
-  return single_experiment(named.family, {&named.variant}, mode->mode, sets);
-}
-
-std::string name_of_cell(const NamedVariant& named) {
-  return fmt::format("{}/{}", named.family.id, named.variant.id);
-}
-
-/// Halves all extents together until the CPU can execute the variant, and returns the extents as
-/// --set options. If no size fits, returns "" and sets `refusal` to the last reason.
-std::string fitting_sets(const NamedVariant& named, Values values, const DeviceSpec& device,
-                         SimulationLimits& limits, std::string& refusal) {
-  constexpr int kMaxHalvings = 24;
-  for (int halvings = 0; halvings < kMaxHalvings; ++halvings) {
-    std::string sets;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Parameter& p = named.family.parameters[i];
-      auto* const extent = std::get_if<std::int64_t>(&values[i]);
-      if (!extent || !p.is_extent) continue;
-      *extent = std::max(static_cast<std::int64_t>(p.min), *extent / 2);
-      sets += fmt::format("{}--set {}={}", sets.empty() ? "" : " ", p.name, *extent);
-    }
-    const auto problem = named.family.make_problem(values);
-    const auto& unsupported = named.variant.unsupported;
-    if (unsupported && unsupported(problem.get(), device)) continue;
-    refusal = limits.refusal(named.variant, problem.get());
-    if (refusal.empty()) return sets;
-  }
-  return "";
-}
-
-void check_is_executed(const NamedVariant& named, const Plan& plan,
-                       const KernelResources& resources) {
-  if (plan.groups.size() != 1)
-    throw ConfigError(fmt::format("{}: --set selects {} problems; annotate expects one",
-                                  name_of_cell(named), plan.groups.size()));
-  const Group& group = plan.groups.front();
-  const Cell& cell = group.cells.front();
-  if (!cell.skip_reason.empty())
-    throw ConfigError(fmt::format("{}: {}", name_of_cell(named), cell.skip_reason));
-  SimulationLimits limits(plan.device, resources, SimulatedOptions{});
-  const std::string refusal = limits.refusal(named.variant, group.problem.get());
-  if (refusal.empty()) return;
-  std::string left = refusal;
-  const std::string fits = fitting_sets(named, group.values, plan.device, limits, left);
-  throw ConfigError(fmt::format("{}: {}", name_of_cell(named),
-                                fits.empty() ? left : fmt::format("{} ({} fits)", refusal, fits)));
-}
-
-std::string name_of_kind(const Step& step) {
-  struct Name {
-    const char* operator()(const KernelStep&) const { return "kernels without blocks"; }
-    const char* operator()(const MemsetStep&) const { return "fills"; }
-    const char* operator()(const CopyStep&) const { return "copies"; }
-    const char* operator()(const OpaqueStep&) const { return "library calls"; }
-    const char* operator()(const PrefetchStep&) const { return "prefetches of managed memory"; }
-    const char* operator()(const AdviseStep&) const { return "advice on managed memory"; }
-    const char* operator()(const HostReadStep&) const { return "reads by the host"; }
-  };
-  return std::visit(Name{}, step.action);
-}
-
-// The launch shapes of the kernels whose code a launch executes. Throws ConfigError if there are
-// none: copies and fills have no source lines.
-std::vector<Shape> executed_shapes(const NamedVariant& named, const Plan& plan) {
-  const Steps steps = named.variant.launch(
-      plan.groups.front().problem.get(), named.variant.unbound_data.get(), {plan.device, nullptr});
-  std::vector<Shape> shapes = steps.shapes();
-  std::erase_if(shapes, [](const Shape& shape) { return shape.grid.count() == 0; });
-  if (!shapes.empty()) return shapes;
-  std::set<std::string> kinds;
-  for (const Step& step : steps.all())
-    kinds.insert(name_of_kind(step));
-  throw ConfigError(fmt::format(
-      "{}: launches no kernel on the first GPU, so there is no code to annotate; a "
-      "launch consists of {}",
-      name_of_cell(named), kinds.empty() ? "no steps" : fmt::format("{}", fmt::join(kinds, ", "))));
-}
 
 std::int64_t number_of(const std::string& option, const std::string& text) {
   const auto number = parsed<std::int64_t>(text);
@@ -200,6 +105,10 @@ SourceLine chosen_line(const AnnotateArguments& options, const AskedWarp& reques
   throw ConfigError(fmt::format("{}:{}", what, fmt::join(names, "")));
 }
 
+Mode mode_of(const std::string& name) {
+  return std::ranges::find(kModes, name, &ModeKey::name)->mode;
+}
+
 struct NoGpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -210,7 +119,7 @@ class AnnotateRun {
       : context_(context),
         options_(options),
         named_(find_variant(context.registry, options.variant)),
-        config_(config_of(named_, options)) {
+        config_(annotation_config(named_, options.sets, mode_of(options.mode))) {
     if (options.counters) {
       plan_on_this_gpu();
     } else {
@@ -219,47 +128,33 @@ class AnnotateRun {
       plan_ = make_plan(config_, device, context.resources, device.memory_bytes);
       plan_.ceiling_source = ceiling_source_of(device, device.id);
     }
-    check_is_executed(named_, plan_, context.resources);
-    shapes_ = executed_shapes(named_, plan_);
+    shapes_ = annotated_shapes(named_, plan_, context.resources);
     if (options.warp.empty() && !options.line.empty())
       throw ConfigError("--line: needs --warp; without it no accesses are drawn");
     if (!options.warp.empty()) requested_ = requested_warp(options, shapes_);
   }
 
   void run() {
-    sim::Simulator simulator(context_.resources, plan_.device.compute_capability());
-    simulator.stop = interrupted;
-    simulator.uses_host_loops = true;
-    simulator.find_code = compiled_from_ptx;
-    HostProblem problem(named_.family, group().values, config_.seed, plan_.device, simulator);
     sim::Observation observation;
-    observation.places = true;
     if (requested_)
       observation.warp = {requested_->block, requested_->warp, requested_->execution - 1};
-    simulator.observe(observation);
-    problem.set_sampling(sampling_of(named_.variant, problem.problem(), {}, config_.seed));
-    const auto executions = problem.launch(named_.variant);
-    const auto buffer_of = [&](std::uint64_t address) -> std::pair<std::string, std::uint64_t> {
-      const sim::GlobalBuffer* const buffer = simulator.memory().find(address, 1);
-      if (!buffer) return {"memory", 0};
-      return {buffer->name().empty() ? "memory" : buffer->name(), buffer->begin()};
-    };
-    AnnotatedLaunch launch = predicted(problem, simulator);
-    count(executions, launch);
-    annotate_with(executions, launch,
-                  [&](std::uint64_t address) { return buffer_of(address).first; });
+    AnnotatedExecution execution(context_, named_, plan_, shapes_, observation);
+    const SourceCounting counting = counted(execution);
+    AnnotatedLaunch launch = execution.annotated(counting.instructions);
+    launch.why_not_counted = counting.unavailable;
+    if (gpu_ && counting.unavailable.empty()) launch.counted_on = gpu_->info.spec.name;
     std::optional<WarpPicture> picture;
     if (requested_) {
+      const auto& executions = execution.executions();
       const SourceLine line =
           chosen_line(options_, *requested_, traced_lines(launch.annotation, executions));
-      picture = picture_of(launch.annotation, executions, *requested_, line, buffer_of);
+      picture = picture_of(launch.annotation, executions, *requested_, line,
+                           [&](std::uint64_t address) { return execution.buffer_of(address); });
     }
-    print(launch, picture ? &*picture : nullptr);
+    print(launch, execution.sources(), picture ? &*picture : nullptr);
   }
 
  private:
-  const Group& group() const { return plan_.groups.front(); }
-
   void plan_on_this_gpu() {
     DeviceOptions device;
     device.device = options_.device;
@@ -270,41 +165,15 @@ class AnnotateRun {
     plan_.ceiling_source = ceiling_source_of(gpu_->info);
   }
 
-  void count(const std::vector<sim::KernelExecution>& executions, AnnotatedLaunch& launch) {
-    if (!gpu_) return;
-    const CountedLaunch counted{&named_.family, group().values, &named_.variant, Mode::warm};
-    SourceCounting counting = count_source(*gpu_->executor, counted, config_.seed, executions);
-    launch.why_not_counted = counting.unavailable;
-    if (counting.unavailable.empty()) launch.counted_on = gpu_->info.spec.name;
-    counted_ = std::move(counting.instructions);
+  SourceCounting counted(const AnnotatedExecution& execution) {
+    if (!gpu_) return {};
+    const CountedLaunch launch{&named_.family, plan_.groups.front().values, &named_.variant,
+                               Mode::warm};
+    return count_source(*gpu_->executor, launch, config_.seed, execution.executions());
   }
 
-  AnnotatedLaunch predicted(HostProblem& problem, sim::Simulator& simulator) const {
-    AnnotatedLaunch launch;
-    launch.family = &named_.family;
-    launch.variant = &named_.variant;
-    launch.values = group().values;
-    launch.device = plan_.device;
-    launch.mode = group().mode;
-    launch.code_time = predict_from_code(
-        launch_to_time(problem, named_.variant, simulator, launch.device, context_.resources),
-        simulator, launch.mode, launch.device, plan_.ceiling_source.ceilings);
-    return launch;
-  }
-
-  void annotate_with(const std::vector<sim::KernelExecution>& executions, AnnotatedLaunch& launch,
-                     const BufferName& name_of) const {
-    launch.annotation = annotate(executions, shapes_, launch.code_time.kernels, counted_, name_of);
-    for (const sim::KernelExecution& execution : executions) {
-      launch.blocks += execution.blocks;
-      launch.blocks_executed += execution.executed_blocks;
-    }
-  }
-
-  void print(const AnnotatedLaunch& launch, const WarpPicture* picture) const {
-    std::size_t count = 0;
-    const SourceText* const table = kernel_source_table(count);
-    const SourceFiles sources(table, count);
+  void print(const AnnotatedLaunch& launch, const SourceFiles& sources,
+             const WarpPicture* picture) const {
     const TerminalOptions terminal = terminal_options(stdout);
     if (options_.json) {
       fmt::print("{}", annotation_json(launch, sources, picture));
@@ -324,7 +193,6 @@ class AnnotateRun {
   std::vector<Shape> shapes_;
   std::optional<AskedWarp> requested_;
   std::optional<OpenDevice> gpu_;  ///< the GPU that counts executions; only with --counters
-  std::vector<CountedInstruction> counted_;
 };
 
 ExitCode run(const Context& context, const AnnotateArguments& options) {
@@ -358,7 +226,10 @@ void add_annotate(Command& app, Context& context) {
                                         "source of a variant with the instructions and memory "
                                         "accesses of each line; executed on the CPU");
   auto options = std::make_shared<AnnotateArguments>();
-  command->add_option("variant", options->variant, "FAMILY/VARIANT (gpuexp list)")->required();
+  command
+      ->add_option("variant", options->variant,
+                   "FAMILY/VARIANT (gpuexp list), or FILE.cu:VARIANT of a kernel file")
+      ->required();
   command->add_option("--set", options->sets, "value of a parameter, instead of its default")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
@@ -398,7 +269,8 @@ void add_annotate(Command& app, Context& context) {
       "by\n"
       "its name in Nsight Compute.\n"
       "example: gpuexp annotate matmul/naive --set m=256 --set n=256 --set k=256\n"
-      "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0");
+      "         gpuexp annotate coalescing/read_strided --set n=4096 --warp 0,0\n"
+      "         gpuexp annotate docs/examples/transpose.cu:tile --gpu rtx_4090");
   on_chosen(*command, context, [&context, options] { return run(context, *options); });
 }
 

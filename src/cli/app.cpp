@@ -172,15 +172,36 @@ const Family& find_family(const Registry& registry, const std::string& id) {
   throw ConfigError(fmt::format("unknown family '{}'{}", shorten(id), allowed_names(id, ids)));
 }
 
-NamedVariant find_variant(const Registry& registry, const std::string& name) {
+namespace {
+
+struct SplitName {
+  std::string family;  ///< or kernel file
+  char separator = '/';
+  std::optional<std::string> variant;
+};
+
+SplitName split_variant_name(const std::string& name) {
+  if (is_kernel_file(name)) return {name, ':', std::nullopt};
+  const std::size_t colon = name.rfind(':');
+  if (colon != std::string::npos && is_kernel_file(name.substr(0, colon)))
+    return {name.substr(0, colon), ':', name.substr(colon + 1)};
   const std::size_t slash = name.find('/');
-  const Family& family = find_family(registry, name.substr(0, slash));
+  if (slash == std::string::npos) return {name, '/', std::nullopt};
+  return {name.substr(0, slash), '/', name.substr(slash + 1)};
+}
+
+}  // namespace
+
+NamedVariant find_variant(const Registry& registry, const std::string& name) {
+  const SplitName split = split_variant_name(name);
+  const Family& family = find_family(registry, split.family);
   const std::vector<std::string> ids = names_of(family.variants);
-  if (slash == std::string::npos)
+  const bool is_only_variant = split.separator == ':' && ids.size() == 1;
+  if (!split.variant && !is_only_variant)
     throw ConfigError(
-        fmt::format("'{}' does not name a variant; expected {}/VARIANT with one of: {}",
-                    shorten(name), family.id, fmt::join(ids, ", ")));
-  const std::string id = name.substr(slash + 1);
+        fmt::format("'{}' does not name a variant; expected {}{}VARIANT with one of: {}",
+                    shorten(name), split.family, split.separator, fmt::join(ids, ", ")));
+  const std::string id = split.variant.value_or(ids.front());
   if (const Variant* variant = family.find(id)) return {family, *variant};
   throw ConfigError(fmt::format("family '{}' has no variant '{}'{}", family.id, shorten(id),
                                 allowed_names(id, ids)));

@@ -109,6 +109,8 @@ struct NamedVariant {
   const Family& family;
   const Variant& variant;
 };
+/// The variant FAMILY/VARIANT, or FILE:VARIANT of a kernel file; VARIANT may be omitted if the file
+/// has only one. Throws ConfigError that lists the variants, and what loading a kernel file throws.
 NamedVariant find_variant(const Registry& registry, const std::string& name);
 
 /// A config with one experiment, or with none if `variants` is empty. The problem is the family's

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,10 +52,15 @@ class CompiledModule {
   bool was_kept() const { return parts_.was_kept; }
   /// The kernels; source files in the folder of the source file have names relative to it.
   const CubinKernels& kernels() const { return kernels_; }
+  /// The source file, and the files in its folder that it includes, with the names that the
+  /// kernels' source lines have. Files that changed after the compilation are left out. Valid as
+  /// long as this object.
+  std::vector<SourceText> sources() const;
 
  private:
   Parts parts_;
   CubinKernels kernels_;
+  std::map<std::string, std::string> texts_;  ///< of sources(), by name
 };
 
 }  // namespace gpuexp

@@ -48,7 +48,7 @@ class Modules {
       throw std::runtime_error(fmt::format("{} has no kernel {} for compute capability {}.{}",
                                            source_.string(), kernel_name(lowered_name),
                                            compute_capability / 10, compute_capability % 10));
-    return {found, of_gpu.cubin().string(), of_gpu.hash()};
+    return {found, of_gpu.cubin().string(), of_gpu.hash(), of_gpu.sources()};
   }
 
  private:
@@ -58,15 +58,6 @@ class Modules {
   std::mutex mutex_;
   std::map<int, std::shared_ptr<const CompiledModule>> modules_;
 };
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    if (!point.value) return false;
-    text.remove_prefix(point.bytes);
-  }
-  return true;
-}
 
 /// The text with only characters that a config's name, which becomes the name of a file, can have.
 std::string config_name(std::string_view text) {
@@ -99,6 +90,7 @@ std::vector<OwnKernel> loaded_kernels(const std::shared_ptr<Modules>& modules) {
 struct OwnFiles::File {
   fs::path path;
   std::vector<DeclaredParameter> parameters;
+  std::shared_ptr<Modules> modules;
   SharedBound bound;
   const Family* family = nullptr;
   const Family* exact = nullptr;  ///< with contents for which sums are exact
@@ -120,7 +112,7 @@ OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
   Declaration declaration = read_declaration(file.string(), read_source(file));
   const CompileOptions options = parsed_options(declaration.options);
   const auto modules = std::make_shared<Modules>(compiler_, path, options);
-  File loaded{path, declaration.parameters, nullptr, nullptr, nullptr};
+  File loaded{path, declaration.parameters, modules, nullptr, nullptr, nullptr};
   std::vector<OwnKernel> kernels = loaded_kernels(modules);
   const CompiledModule& module = modules->module(kFirstComputeCapability);
   loaded.bound =
@@ -205,6 +197,15 @@ std::vector<std::string> OwnFiles::paths() const {
   for (const File& file : files_)
     paths.push_back(file.path.string());
   return paths;
+}
+
+std::map<std::string, std::string> OwnFiles::sources() const {
+  std::map<std::string, std::string> sources;
+  for (const File& file : files_) {
+    for (const SourceText& source : file.modules->module(kFirstComputeCapability).sources())
+      sources.emplace((file.path.parent_path() / source.file).string(), source.text);
+  }
+  return sources;
 }
 
 }  // namespace gpuexp::own

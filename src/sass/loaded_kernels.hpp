@@ -4,16 +4,20 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <vector>
 
 namespace gpuexp {
 
 struct KernelResource;
+struct SourceText;
 
 /// Machine code of one kernel for one compute capability.
 struct LoadedCode {
   const KernelResource* resource = nullptr;  ///< valid until the program ends
   std::string cubin;                         ///< file that contains the kernel
   std::string hash;  ///< identifies everything that the machine code depends on
+  /// Texts of the source files that the code's lines name; valid as long as `resource`.
+  std::vector<SourceText> sources = {};
 };
 
 /// Its address is the kernel's Shape::kernel.

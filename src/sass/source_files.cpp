@@ -1,16 +1,21 @@
 #include "sass/source_files.hpp"
 
 #include "base/text_parts.hpp"
+#include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
 
 SourceFiles::SourceFiles(const SourceText* table, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    std::vector<std::string_view>& lines = lines_[table[i].file];
-    std::string_view text = table[i].text;
-    while (!text.empty())
-      lines.push_back(take_until(text, "\n"));
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    add(table[i]);
+}
+
+void SourceFiles::add(const SourceText& source) {
+  std::vector<std::string_view>& lines = lines_[source.file];
+  lines.clear();
+  std::string_view text = source.text;
+  while (!text.empty())
+    lines.push_back(take_until(text, "\n"));
 }
 
 std::optional<std::string_view> SourceFiles::line(const std::string& file,
@@ -18,6 +23,19 @@ std::optional<std::string_view> SourceFiles::line(const std::string& file,
   const auto found = lines_.find(file);
   if (found == lines_.end() || number == 0 || number > found->second.size()) return std::nullopt;
   return found->second[number - 1];
+}
+
+SourceFiles source_files_of(const std::vector<const void*>& kernels, int compute_capability) {
+  std::size_t count = 0;
+  const SourceText* const table = kernel_source_table(count);
+  SourceFiles files(table, count);
+  for (const void* const kernel : kernels) {
+    const LoadedKernel* const loaded = LoadedKernels::global().find(kernel);
+    if (!loaded) continue;
+    for (const SourceText& source : loaded->code(compute_capability).sources)
+      files.add(source);
+  }
+  return files;
 }
 
 }  // namespace gpuexp

@@ -19,11 +19,18 @@ class SourceFiles {
   /// The texts must outlive this object.
   SourceFiles(const SourceText* table, std::size_t count);
 
+  /// Adds a file, or replaces the file of this name. The text must outlive this object.
+  void add(const SourceText& source);
+
   /// Line `number` of a file, counted from 1. Empty if the file is unknown or has fewer lines.
   std::optional<std::string_view> line(const std::string& file, std::uint32_t number) const;
 
  private:
   std::map<std::string, std::vector<std::string_view>> lines_;
 };
+
+/// Source files of this program's kernels, and of those among `kernels` (Shape::kernel) that are
+/// loaded (loaded_kernels.hpp). Throws what the compiler throws.
+SourceFiles source_files_of(const std::vector<const void*>& kernels, int compute_capability);
 
 }  // namespace gpuexp
