@@ -55,4 +55,13 @@ void append_utf8(std::string& text, char32_t c) {
   continuation(0);
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint point = decode_utf8(text);
+    if (!point.value) return false;
+    text.remove_prefix(point.bytes);
+  }
+  return true;
+}
+
 }  // namespace gpuexp

@@ -17,6 +17,8 @@ struct CodePoint {
 /// are invalid (RFC 3629).
 CodePoint decode_utf8(std::string_view text);
 
+bool is_utf8(std::string_view text);
+
 /// Appends a code point that is at most U+10FFFF and not a surrogate.
 void append_utf8(std::string& text, char32_t code_point);
 

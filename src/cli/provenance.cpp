@@ -9,6 +9,8 @@
 
 #include "base/host_name.hpp"
 #include "base/input_file.hpp"
+#include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "build_info.hpp"
 #include "config/config_files.hpp"
 #include "config/config_keys.hpp"
@@ -56,6 +58,15 @@ DeviceProvenance provenance_of(const DeviceInfo& device) {
   return p;
 }
 
+/// Describes the text that was compiled; the file may have changed since.
+InputProvenance provenance_of_source(const std::string& file, const std::string& text,
+                                     bool keeps_text) {
+  InputProvenance input{file, file, static_cast<std::int64_t>(text.size()), sha256(text),
+                        std::nullopt};
+  if (keeps_text && is_utf8(text)) input.text = text;  // JSON would replace other bytes
+  return input;
+}
+
 /// Appends the build ID of the first object to *found, for dl_iterate_phdr(). The dynamic linker
 /// lists the executable first.
 int find_build_id(dl_phdr_info* object, std::size_t, void* found) {
@@ -84,7 +95,7 @@ int find_build_id(dl_phdr_info* object, std::size_t, void* found) {
 }  // namespace
 
 Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
-                         std::time_t started) {
+                         std::time_t started, bool keeps_source) {
   const Config& config = *plan.config;
   Provenance p;
   p.gpuexp_version = build_info::version;
@@ -99,12 +110,11 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.config.name = config.name;
   p.config.sha256 = config.hash;
   p.config.text = config.text;
-  std::vector<std::string> files = context.kernel_files.paths();
-  for (std::string& file : files_of(config))
-    files.push_back(std::move(file));
-  for (const std::string& file : files) {
+  for (const auto& [file, text] : context.kernel_files.sources())
+    p.inputs.push_back(provenance_of_source(file, text, keeps_source));
+  for (const std::string& file : files_of(config)) {
     const FileIdentity input = planned_identity(file);
-    p.inputs.push_back({input.name, input.path, input.bytes, input.sha256});
+    p.inputs.push_back({input.name, input.path, input.bytes, input.sha256, std::nullopt});
   }
   p.settings.emplace_back("seed", std::to_string(config.seed));
   for (const Experiment& e : config.experiments) {

@@ -11,8 +11,9 @@
 
 namespace gpuexp::cli {
 
+/// `keeps_source`: whether the source text of kernel files is included.
 Provenance provenance_of(const Context& context, const Plan& plan, const DeviceInfo& device,
-                         std::time_t started);
+                         std::time_t started, bool keeps_source);
 
 /// The executable's GNU build ID in hexadecimal; empty if the linker added none.
 std::string build_id();

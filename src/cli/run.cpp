@@ -57,6 +57,7 @@ struct RunArguments {
   bool verify_only = false;
   bool quiet = false;
   bool no_samples = false;
+  bool no_source = false;
   bool need_libraries = false;
 
   bool stdout_is_taken() const { return csv == "-" || json == "-"; }
@@ -235,8 +236,9 @@ class Run {
   ExitCode measure(std::time_t started) {
     const Plan& plan = plan_;
     const fs::path dir = results_dir(options_, config_, started);
-    Provenance provenance = resumed_ ? resumed_->log.report.provenance
-                                     : provenance_of(context_, plan, device_.info, started);
+    Provenance provenance =
+        resumed_ ? resumed_->log.report.provenance
+                 : provenance_of(context_, plan, device_.info, started, !options_.no_source);
     if (shard_) provenance.shard = to_string(*shard_);
     RunOptions run_options;
     run_options.kind = options_.verify_only ? RunKind::verify : RunKind::measure;
@@ -436,6 +438,8 @@ void add_run(Command& app, Context& context) {
                     "exit with an error if the library of a variant is missing, instead of "
                     "skipping the variant: use it for results that later runs are compared with");
   command->add_flag("--no-samples", options->no_samples, "leave raw samples out of the JSON");
+  command->add_flag("--no-source", options->no_source,
+                    "leave the source text of kernel files out of the results");
   command->add_flag("--profile", options->profile,
                     "launch each cell once, for nsys and ncu, within one cudaProfilerStart/Stop "
                     "range; no times are measured");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,10 @@ class OwnFiles {
 
   /// Absolute paths, in the order of loading.
   std::vector<std::string> paths() const;
+
+  /// The absolute path and the compiled text of each file, and of the files in its folder that it
+  /// includes.
+  std::map<std::string, std::string> sources() const;
 
  private:
   struct File;

@@ -25,7 +25,7 @@ inline constexpr std::string_view kSamplesMember = "samples_us";
 inline constexpr const char* kCeilingsMember = "ceilings";  ///< absent if the run has no ceilings
 inline constexpr const char* kPartsMember = "parts";        ///< absent if the report is not merged
 inline constexpr const char* kRanksMember = "ranks";        ///< absent if no problem spans GPUs
-inline constexpr const char* kInputsMember = "inputs";  ///< absent if no input comes from a file
+inline constexpr const char* kInputsMember = "inputs";  ///< absent if no file was read
 /// Members of a provenance or its device that are absent, instead of null, if unknown.
 inline constexpr std::array<std::string_view, 6> kLaterMembers{
     "shard", "executed_on", "pcie_generation", "pcie_width", "numa_node", "process_numa_nodes"};
@@ -105,6 +105,7 @@ void visit_members(T& input, const Visit& visit) {
   visit("path", input.path, "absolute path");
   visit("bytes", input.bytes, "size of the file");
   visit("sha256", input.sha256, "SHA-256 of the file's bytes, hexadecimal");
+  visit("text", input.text, "source text of kernels; absent for other files and with --no-source");
 }
 
 template <MaybeConst<Provenance> T, class Visit>

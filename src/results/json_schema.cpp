@@ -56,7 +56,9 @@ Json provenance() {
   properties[kRanksMember] =
       described("Machine and GPU of each rank; absent if no problem spans GPUs.", list_of(rank));
   properties[kInputsMember] = described(
-      "Files that inputs were read from; absent if all inputs were generated.", list_of(input));
+      "Files that inputs or kernels were read from; absent if all inputs were generated and all "
+      "kernels are built in.",
+      list_of(input));
   return object(properties, {"argv", "config", "settings", "device"});
 }
 

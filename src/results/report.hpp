@@ -55,12 +55,13 @@ struct ConfigProvenance {
   bool operator==(const ConfigProvenance&) const = default;
 };
 
-/// A file from which inputs were read.
+/// A file from which inputs or kernels were read.
 struct InputProvenance {
   std::optional<std::string> file;  ///< name in the config
   std::optional<std::string> path;  ///< absolute path
   std::optional<std::int64_t> bytes;
   std::optional<std::string> sha256;  ///< SHA-256 of the bytes, hexadecimal
+  std::optional<std::string> text;    ///< of source files of kernels, unless it was left out
 
   bool operator==(const InputProvenance&) const = default;
 };
@@ -132,7 +133,8 @@ struct Provenance {
   std::optional<CeilingsProvenance> ceilings;  ///< used by limits and predictions
   std::vector<PartProvenance> parts = {};      ///< only in merged results
   std::vector<RankProvenance> ranks = {};      ///< in order; empty if no problem spanned GPUs
-  std::vector<InputProvenance> inputs = {};  ///< each file once; empty if all inputs are generated
+  /// Each file once; empty if all inputs are generated and all kernels are built in.
+  std::vector<InputProvenance> inputs = {};
 
   bool operator==(const Provenance&) const = default;
 };
