@@ -21,7 +21,7 @@
 #include "base/names.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"
-#include "cli/figure_models.hpp"
+#include "cli/kernel_files.hpp"
 #include "gpu/own_kernels.hpp"
 
 namespace {
@@ -76,9 +76,7 @@ ExitCode run(int argc, char** argv) {
   // Results contain the command line and may be published, so the program's path is left out.
   std::vector<std::string> command(argv, argv + argc);
   if (!command.empty()) command.front() = "gpuexp";
-  gpuexp::own::OwnFiles kernel_files(
-      registry, gpuexp::SourceCompiler(gpuexp::ToolkitTools::found(),
-                                       gpuexp::cli::cache_folder("modules")));
+  gpuexp::own::OwnFiles kernel_files(registry, gpuexp::cli::kernel_compiler());
   registry.set_kernel_files(kernel_files.callbacks());
   gpuexp::provide_own_kernels();
   Context context{

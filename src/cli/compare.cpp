@@ -18,6 +18,7 @@
 #include "cli/app.hpp"
 #include "cli/comparison.hpp"
 #include "cli/results_file.hpp"
+#include "cli/source_comparison.hpp"
 #include "render/fleet_page.hpp"
 #include "stats/calibration.hpp"
 
@@ -132,6 +133,7 @@ struct CompareArguments {
   std::string format = "table";
   std::vector<std::string> variants;
   std::string across;
+  SourceComparisonOptions sources;
   bool calibrate = false;
   std::string out;
 };
@@ -237,6 +239,37 @@ ExitCode calibrate_runs(const CompareArguments& options) {
   return ExitCode::ok;
 }
 
+// Also sets the files and flags of the comparison of sources.
+bool compares_sources(CompareArguments& options) {
+  const std::vector<std::string>& files = options.files;
+  if (std::ranges::none_of(files, names_kernel_file)) {
+    if (options.sources.sets.empty() && options.sources.gpu.empty()) return false;
+    throw ConfigError("compare: --gpu and --set need two kernel files");
+  }
+  if (files.size() != 2 || !std::ranges::all_of(files, names_kernel_file))
+    throw ConfigError(fmt::format("compare: found {}; expected two results, or two kernel files",
+                                  fmt::join(files, ", ")));
+  const ComparisonOutput& output = options.output;
+  if (!output.csv.empty() || !output.json.empty() || options.format != "table" ||
+      !options.variants.empty() || !options.across.empty() || options.comparison.is_given())
+    throw ConfigError("compare: with kernel files, only --gpu, --set and --all apply");
+  options.sources.before = files.front();
+  options.sources.after = files.back();
+  options.sources.all = options.output.all;
+  return true;
+}
+
+void add_source_options(Command& command, CompareArguments& options) {
+  command.add_option(
+      "--gpu", options.sources.gpu,
+      fmt::format("with kernel files: GPU to simulate (gpuexp list; default: {})", kDefaultGpu));
+  command
+      .add_option("--set", options.sources.sets,
+                  "with kernel files: value of a parameter, instead of its default")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
 }  // namespace
 
 void add_compare(Command& app, Context& context) {
@@ -247,7 +280,8 @@ void add_compare(Command& app, Context& context) {
   command
       ->add_option(
           "results", options->files,
-          "results.json of run A, then of run B; with --across, one or more, merged or not")
+          "results.json of run A, then of run B; with --across, one or more, merged or not; or two "
+          "kernel files, FILE.cu or FILE.cu:VARIANT")
       ->required();
   command->add_flag("--all", options->output.all, "also show rows that did not change");
   command
@@ -290,14 +324,18 @@ void add_compare(Command& app, Context& context) {
                    "with --calibrate: file to write, to be read with --noise")
       ->type_name("FILE")
       ->needs(calibrate);
+  add_source_options(*command, *options);
   command->footer(
       "example: gpuexp compare before/results.json after/results.json --fail-on slower,broken\n"
       "         gpuexp compare fusion.json pytorch.json --variants fused=triton,ops=pytorch_eager\n"
       "         gpuexp compare --across uuid node*/results.json --fail-on slower,broken\n"
+      "         gpuexp compare old.cu new.cu --gpu rtx_4090\n"
       "         gpuexp compare --calibrate 1.json 2.json 3.json --out configs/noise/h200.json");
   command->callback([&context, options] {
-    context.action = [options] {
-      return options->calibrate ? calibrate_runs(*options) : compare(*options);
+    context.action = [&context, options] {
+      if (options->calibrate) return calibrate_runs(*options);
+      return compares_sources(*options) ? compare_sources(context, options->sources)
+                                        : compare(*options);
     };
   });
 }

@@ -16,6 +16,8 @@ struct ComparisonOptions {
   std::string noise;                 ///< file with the minimum effect; "" if not given
   std::optional<double> min_effect_pct;
 
+  bool is_given() const { return !fail_on.empty() || !noise.empty() || min_effect_pct.has_value(); }
+
   /// Adds --fail-on, --noise and --min-effect. If `only_with` is given, these options require it.
   void add_to(Command& command, Option* only_with = nullptr);
 };

@@ -11,7 +11,7 @@
 
 #include "base/output.hpp"
 #include "cli/app.hpp"
-#include "cli/figure_models.hpp"
+#include "cli/kernel_files.hpp"
 #include "compile/nvcc_text.hpp"
 #include "infer/initial_declaration.hpp"
 
@@ -72,7 +72,7 @@ std::string include_path(const std::string& source, const std::string& new_file)
 ExitCode declare(const InitArguments& arguments) {
   const infer::InitRequest request{
       arguments.file, {arguments.launches.begin(), arguments.launches.end()}, arguments.options};
-  const SourceCompiler compiler(ToolkitTools::found(), cache_folder("modules"));
+  const SourceCompiler compiler = kernel_compiler();
   const infer::InitialDeclaration declaration = infer::initial_declaration(request, compiler);
   const bool needs_including_file =
       !declaration.instances.empty() || !is_kernel_file(arguments.file);

@@ -167,8 +167,7 @@ TEST_CASE("each command refuses a wrong declaration, with its place, before anyt
        {"verify " + unknown + kSimulated, "run " + unknown + kSimulated,
         "plan " + unknown + " --gpu h200", "predict " + unknown + " --gpu h200",
         "describe " + unknown})
-    check_refuses(command,
-                  "gpuexp: " + unknown + ":1:12: 'hello world' is not a statement; ");
+    check_refuses(command, "gpuexp: " + unknown + ":1:12: 'hello world' is not a statement; ");
   const auto check_change = [&](const std::string& part, const std::string& by,
                                 const std::string& message) {
     check_refused(folder.write("add.cu", KernelFolder::declared(part, by)),
@@ -352,6 +351,92 @@ TEST_CASE("results are explained and reported without the file, and resumed only
   CHECK(inputs[0]["path"] == file);
 }
 
+TEST_CASE("results hold the source of a kernel file, unless --no-source leaves it out",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  folder.write("sum.cuh", "__device__ float sum(float a, float b) { return a + b; }\n");
+  const std::string file =
+      folder.write("add.cu", "#include \"sum.cuh\"\n" +
+                                 KernelFolder::declared("x[i] + y[i];", "sum(x[i], y[i]);"));
+  const auto inputs = [&](const std::string& options) {
+    const ScratchFolder out;
+    const std::string results = (out.path() / "out").string();
+    const Outcome run = gpuexp("run " + file + kSimulated + " --quiet --out " + results + options);
+    INFO(run.output);
+    REQUIRE(run.exit_code == 0);
+    return nlohmann::json::parse(read_file(results + "/results.json"))["provenance"]["inputs"];
+  };
+  const nlohmann::json with_source = inputs("");
+  REQUIRE(with_source.size() == 2);
+  CHECK(with_source[0]["path"] == file);
+  CHECK(with_source[0]["text"] == read_file(file));
+  CHECK(with_source[1]["path"] == folder.path("sum.cuh"));
+  CHECK(with_source[1]["text"] == read_file(folder.path("sum.cuh")));
+  for (const auto& input : inputs(" --no-source")) {
+    CHECK_FALSE(input.contains("text"));
+    CHECK(input["sha256"].get<std::string>().size() == 64);
+  }
+}
+
+// ---- source lines
+
+TEST_CASE("annotate shows the source of a variant of a kernel file", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.path("add.cu");
+  for (const std::string& name : {file, file + ":add"}) {
+    const Outcome outcome = gpuexp("annotate " + name + " --set n=2000");
+    INFO(outcome.output);
+    CHECK(outcome.exit_code == 0);
+    CHECK_THAT(outcome.output, contains_text("add.cu/add on NVIDIA H200"));
+    CHECK_THAT(outcome.output, contains_text("n=2000"));
+    CHECK_THAT(outcome.output, contains_text("|   if (i < n) z[i] = x[i] + y[i];\n"));
+    CHECK_THAT(outcome.output, contains_text("→ load of x\n"));
+  }
+  check_refuses("annotate " + kExamples + "transpose.cu",
+                "does not name a variant; expected " + kExamples +
+                    "transpose.cu:VARIANT with one of: naive, tile, padded");
+  check_refuses("annotate " + kExamples + "transpose.cu:til",
+                "family 'transpose.cu' has no variant 'til'; did you mean 'tile'?");
+}
+
+TEST_CASE("compare shows which lines of two kernel files differ in time", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  fs::create_directory(folder.path("new"));
+  const std::string strided = folder.write(
+      "new/add.cu", KernelFolder::declared("z[i] = x[i] + y[i];", "z[i] = x[i * 7 % n] + y[i];"));
+  const Outcome outcome =
+      gpuexp("compare " + folder.path("add.cu") + " " + strided + " --set n=2097152");
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, contains_text("simulated and predicted, not measured"));
+  CHECK_THAT(outcome.output, contains_text("The predicted time changes by +"));
+  CHECK_THAT(outcome.output, contains_text("| if (i < n) z[i] = x[i * 7 % n] + y[i];\n"));
+
+  const Outcome same = gpuexp("compare " + folder.path("add.cu") + " " + folder.path("add.cu"));
+  INFO(same.output);
+  CHECK(same.exit_code == 0);
+  CHECK_THAT(same.output, contains_text("The predicted time does not change."));
+  CHECK_THAT(same.output, contains_text("0 of "));
+}
+
+TEST_CASE("compare refuses kernel files that cannot be compared", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.path("add.cu");
+  const std::string transpose = kExamples + "transpose.cu";
+  check_refuses("compare " + file + " results.json", "expected two results, or two kernel files");
+  check_refuses("compare " + file, "expected two results, or two kernel files");
+  check_refuses("compare " + file + " " + file + " --format html",
+                "with kernel files, only --gpu, --set and --all apply");
+  check_refuses("compare a.json b.json --gpu h200", "--gpu and --set need two kernel files");
+  check_refuses("compare " + file + " " + transpose,
+                "have no variant of the same name; choose one of each, as FILE:VARIANT: add; and "
+                "naive, tile, padded");
+}
+
 // ---- docs/own_kernel.md
 
 const fs::path kPage = fs::path(GPUEXP_SOURCE_DIR) / "docs" / "own_kernel.md";
@@ -393,7 +478,7 @@ TEST_CASE("the outputs in docs/own_kernel.md match the program's", "[machine_cod
     }
     at = page.find(fence, text);
   }
-  CHECK(examples == 5);
+  CHECK(examples == 6);
 
   // The table of counters, from the results that the page's command wrote.
   const auto rows = nlohmann::json::parse(read_file(folder + "/results.json"))["rows"];

@@ -1,0 +1,131 @@
+#include "cli/source_comparison.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/line_comparison.hpp"
+#include "cli/annotated_execution.hpp"
+#include "cli/ceilings_lookup.hpp"
+#include "cli/kernel_files.hpp"
+#include "config/config_keys.hpp"
+#include "family/function_text.hpp"
+#include "plan/plan.hpp"
+#include "render/line_comparison_text.hpp"
+#include "sim/fault.hpp"
+
+namespace gpuexp::cli {
+
+namespace {
+
+using VariantPair = std::pair<NamedVariant, NamedVariant>;
+
+std::vector<VariantPair> pairs_of(const Registry& before, const Registry& after,
+                                  const SourceComparisonOptions& options) {
+  const auto is_file = [](const std::string& name) { return is_kernel_file(name); };
+  if (!is_file(options.before) || !is_file(options.after))
+    return {{find_variant(before, options.before), find_variant(after, options.after)}};
+  const Family& a = find_family(before, options.before);
+  const Family& b = find_family(after, options.after);
+  if (a.variants.size() == 1 && b.variants.size() == 1)
+    return {{{a, a.variants.front()}, {b, b.variants.front()}}};
+  std::vector<VariantPair> pairs;
+  for (const Variant& variant : a.variants) {
+    if (const Variant* const other = b.find(variant.id))
+      pairs.push_back({{a, variant}, {b, *other}});
+  }
+  if (pairs.empty())
+    throw ConfigError(fmt::format(
+        "compare: {} and {} have no variant of the same name; choose one of each, as FILE:VARIANT: "
+        "{}; and {}",
+        options.before, options.after, fmt::join(names_of(a.variants), ", "),
+        fmt::join(names_of(b.variants), ", ")));
+  return pairs;
+}
+
+/// One variant's plan and execution.
+class Version {
+ public:
+  Version(const Context& context, const NamedVariant& named, const SourceComparisonOptions& options,
+          const DeviceSpec& device)
+      : config_(annotation_config(named, options.sets, Mode::cold)),
+        plan_(planned(context, device)),
+        execution_(context, named, plan_, annotated_shapes(named, plan_, context.resources)),
+        launch_(execution_.annotated()),
+        sources_(execution_.sources()) {}
+
+  AnnotatedVersion annotated() const { return {launch_, sources_}; }
+
+ private:
+  Plan planned(const Context& context, const DeviceSpec& device) const {
+    Plan plan = make_plan(config_, device, context.resources, device.memory_bytes);
+    plan.ceiling_source = ceiling_source_of(device, device.id);
+    return plan;
+  }
+
+  Config config_;
+  Plan plan_;
+  AnnotatedExecution execution_;
+  AnnotatedLaunch launch_;
+  SourceFiles sources_;
+};
+
+void compare_pair(const Context& context, const VariantPair& pair,
+                  const SourceComparisonOptions& options, const DeviceSpec& device) {
+  const auto& [before, after] = pair;
+  const Version a(context, before, options, device);
+  const Version b(context, after, options, device);
+  for (const Version* const version : {&a, &b}) {
+    const AnnotatedLaunch& launch = version->annotated().launch;
+    if (launch.code_time.refusal.empty()) continue;
+    throw ConfigError(fmt::format("compare: no time is predicted for {}/{}: {}", launch.family->id,
+                                  launch.variant->id, launch.code_time.refusal));
+  }
+  const AnnotatedLaunch& launch = b.annotated().launch;
+  const TerminalOptions terminal = terminal_options(stdout);
+  fmt::print("{}\n",
+             terminal.styled(terminal.text(fmt::format(
+                                 "{}, {}; simulated and predicted, not measured",
+                                 values_text(*launch.family, launch.values), launch.device.name)),
+                             Style::bold));
+  fmt::print("{}\n",
+             line_comparison_text(compare_lines(a.annotated(), b.annotated()),
+                                  {fmt::format("{}:{}", before.family.id, before.variant.id),
+                                   fmt::format("{}:{}", after.family.id, after.variant.id)},
+                                  options.all, terminal));
+}
+
+}  // namespace
+
+bool names_kernel_file(const std::string& text) {
+  return is_kernel_file(text) || is_kernel_file(text.substr(0, text.rfind(':')));
+}
+
+ExitCode compare_sources(const Context& context, const SourceComparisonOptions& options) {
+  // Versions of a file have the same name, which a registry can have only once.
+  Registry of_after;
+  own::OwnFiles files_after(of_after, kernel_compiler());
+  of_after.set_kernel_files(files_after.callbacks());
+  catch_interrupts();
+  try {
+    const auto specs = device_specs();
+    const DeviceSpec& device =
+        find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
+    for (const VariantPair& pair : pairs_of(context.registry, of_after, options))
+      compare_pair(context, pair, options, device);
+    return ExitCode::ok;
+  } catch (const sim::Stopped&) {
+    return ExitCode::interrupted;
+  } catch (const sim::Fault& fault) {
+    fmt::print(stderr, "gpuexp: compare: {}\n", fault.what());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "gpuexp: compare: not enough host memory\n");
+  }
+  return ExitCode::failed;
+}
+
+}  // namespace gpuexp::cli

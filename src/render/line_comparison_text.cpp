@@ -1,0 +1,145 @@
+#include "render/line_comparison_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace gpuexp {
+
+namespace {
+
+constexpr double kExplainedShare = 0.8;
+constexpr double kPercent = 100;
+
+using Cells = std::vector<std::string>;
+
+struct Row {
+  Cells cells;
+  std::string source;
+  Style style = Style::plain;
+};
+
+/// Right-aligned columns, and source text after them.
+std::string table_text(const std::vector<Row>& rows, const TerminalOptions& options) {
+  constexpr std::size_t kGap = 2;
+  std::vector<std::size_t> widths(rows.front().cells.size());
+  for (const Row& row : rows) {
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      widths[c] = std::max(widths[c], display_width(options.text(row.cells[c])));
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      line += std::string(kGap, ' ') + pad_left(options.text(row.cells[c]), widths[c]);
+    if (!row.source.empty()) {
+      const std::string source = options.text("| " + printable(row.source));
+      line += "  " + source.substr(0, options.room(display_width(line) + kGap));
+    }
+    text += options.styled(line, row.style) + "\n";
+  }
+  return text;
+}
+
+// "4.2e6 → 1.0e6", or one number if both are equal.
+std::string change_text(double before, double after) {
+  const auto number = [](double value) { return fmt::format("{:.0f}", value); };
+  if (number(before) == number(after)) return number(before);
+  return fmt::format("{} → {}", number(before), number(after));
+}
+
+std::string times_text(const ComparedLine& line) {
+  const std::string before = line.before ? time_text(line.counts_before.time_us) : "";
+  const std::string after = line.after ? time_text(line.counts_after.time_us) : "";
+  if (before == after || after.empty()) return before;
+  return before.empty() ? after : fmt::format("{} → {}", before, after);
+}
+
+std::string place_text(const std::optional<SourceLine>& at) {
+  return at ? fmt::format("{}", at->line) : "";
+}
+
+bool is_changed(const ComparedLine& line) {
+  const LineCounts& a = line.counts_before;
+  const LineCounts& b = line.counts_after;
+  return !line.before || !line.after || a.instructions != b.instructions ||
+         a.sectors != b.sectors || a.wavefronts != b.wavefronts ||
+         time_text(a.time_us) != time_text(b.time_us);
+}
+
+std::string totals_text(const LineComparison& comparison, const VersionNames& names,
+                        const TerminalOptions& options) {
+  const LineCounts& a = comparison.before;
+  const LineCounts& b = comparison.after;
+  const auto count = [](double value) { return fmt::format("{:.0f}", value); };
+  const std::vector<Row> rows{
+      {{"", names.before, names.after}, "", Style::bold},
+      {{"predicted time", time_text(a.time_us), time_text(b.time_us)}, ""},
+      {{"warp instructions", count(a.instructions), count(b.instructions)}, ""},
+      {{"sectors of global memory", count(a.sectors), count(b.sectors)}, ""},
+      {{"wavefronts of shared memory", count(a.wavefronts), count(b.wavefronts)}, ""}};
+  return table_text(rows, options);
+}
+
+std::string signed_time(double time_us) {
+  return (time_us < 0 ? "−" : "+") + time_text(std::abs(time_us));
+}
+
+std::string explanation_text(const LineComparison& comparison, const TerminalOptions& options) {
+  const double change = comparison.change_us();
+  const std::vector<std::size_t> explaining = lines_that_explain(comparison, kExplainedShare);
+  if (explaining.empty() ||
+      time_text(comparison.before.time_us) == time_text(comparison.after.time_us))
+    return "The predicted time does not change.\n";
+  double explained = 0;
+  std::vector<Row> rows{{{"before", "after", "change"}, "", Style::bold}};
+  for (const std::size_t i : explaining) {
+    const ComparedLine& line = comparison.lines[i];
+    explained += line.change_us();
+    rows.push_back(
+        {{place_text(line.before), place_text(line.after), signed_time(line.change_us())},
+         line.text});
+  }
+  const std::string text = fmt::format(
+      "The predicted time changes by {}. {} {} {:.0f} % of the change:", signed_time(change),
+      counted(explaining.size(), "line"), explaining.size() == 1 ? "explains" : "explain",
+      kPercent * explained / change);
+  return options.text(text) + "\n" + table_text(rows, options);
+}
+
+std::string lines_text(const LineComparison& comparison, bool all, const TerminalOptions& options) {
+  std::vector<Row> rows{
+      {{"before", "after", "instr.", "sectors", "shared", "time"}, "", Style::bold}};
+  for (const ComparedLine& line : comparison.lines) {
+    if (!all && !is_changed(line)) continue;
+    const LineCounts& a = line.counts_before;
+    const LineCounts& b = line.counts_after;
+    const bool is_in_both = line.before && line.after;
+    rows.push_back({{place_text(line.before), place_text(line.after),
+                     change_text(a.instructions, b.instructions), change_text(a.sectors, b.sectors),
+                     change_text(a.wavefronts, b.wavefronts), times_text(line)},
+                    line.text,
+                    is_in_both ? Style::plain : Style::bold});
+  }
+  const std::size_t shown = rows.size() - 1;
+  const std::string heading =
+      all ? fmt::format("{} executed lines:", shown)
+          : fmt::format("{} of {} executed lines changed:", shown, comparison.lines.size());
+  if (shown == 0) return heading + "\n";
+  return heading + "\n" + table_text(rows, options);
+}
+
+}  // namespace
+
+std::string line_comparison_text(const LineComparison& comparison, const VersionNames& names,
+                                 bool all, const TerminalOptions& options) {
+  return totals_text(comparison, names, options) + "\n" + explanation_text(comparison, options) +
+         "\n" + lines_text(comparison, all, options);
+}
+
+}  // namespace gpuexp
