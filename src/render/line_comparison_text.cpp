@@ -16,24 +16,24 @@ namespace {
 constexpr double kExplainedShare = 0.8;
 constexpr double kPercent = 100;
 
-using Cells = std::vector<std::string>;
+using LineCells = std::vector<std::string>;
 
-struct Row {
-  Cells cells;
+struct LineRow {
+  LineCells cells;
   std::string source;
   Style style = Style::plain;
 };
 
 /// Right-aligned columns, and source text after them.
-std::string table_text(const std::vector<Row>& rows, const TerminalOptions& options) {
+std::string table_text(const std::vector<LineRow>& rows, const TerminalOptions& options) {
   constexpr std::size_t kGap = 2;
   std::vector<std::size_t> widths(rows.front().cells.size());
-  for (const Row& row : rows) {
+  for (const LineRow& row : rows) {
     for (std::size_t c = 0; c < widths.size(); ++c)
       widths[c] = std::max(widths[c], display_width(options.text(row.cells[c])));
   }
   std::string text;
-  for (const Row& row : rows) {
+  for (const LineRow& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < widths.size(); ++c)
       line += std::string(kGap, ' ') + pad_left(options.text(row.cells[c]), widths[c]);
@@ -77,7 +77,7 @@ std::string totals_text(const LineComparison& comparison, const VersionNames& na
   const LineCounts& a = comparison.before;
   const LineCounts& b = comparison.after;
   const auto count = [](double value) { return fmt::format("{:.0f}", value); };
-  const std::vector<Row> rows{
+  const std::vector<LineRow> rows{
       {{"", names.before, names.after}, "", Style::bold},
       {{"predicted time", time_text(a.time_us), time_text(b.time_us)}, ""},
       {{"warp instructions", count(a.instructions), count(b.instructions)}, ""},
@@ -90,14 +90,14 @@ std::string signed_time(double time_us) {
   return (time_us < 0 ? "−" : "+") + time_text(std::abs(time_us));
 }
 
-std::string explanation_text(const LineComparison& comparison, const TerminalOptions& options) {
+std::string change_explanation(const LineComparison& comparison, const TerminalOptions& options) {
   const double change = comparison.change_us();
   const std::vector<std::size_t> explaining = lines_that_explain(comparison, kExplainedShare);
   if (explaining.empty() ||
       time_text(comparison.before.time_us) == time_text(comparison.after.time_us))
     return "The predicted time does not change.\n";
   double explained = 0;
-  std::vector<Row> rows{{{"before", "after", "change"}, "", Style::bold}};
+  std::vector<LineRow> rows{{{"before", "after", "change"}, "", Style::bold}};
   for (const std::size_t i : explaining) {
     const ComparedLine& line = comparison.lines[i];
     explained += line.change_us();
@@ -113,7 +113,7 @@ std::string explanation_text(const LineComparison& comparison, const TerminalOpt
 }
 
 std::string lines_text(const LineComparison& comparison, bool all, const TerminalOptions& options) {
-  std::vector<Row> rows{
+  std::vector<LineRow> rows{
       {{"before", "after", "instr.", "sectors", "shared", "time"}, "", Style::bold}};
   for (const ComparedLine& line : comparison.lines) {
     if (!all && !is_changed(line)) continue;
@@ -138,7 +138,7 @@ std::string lines_text(const LineComparison& comparison, bool all, const Termina
 
 std::string line_comparison_text(const LineComparison& comparison, const VersionNames& names,
                                  bool all, const TerminalOptions& options) {
-  return totals_text(comparison, names, options) + "\n" + explanation_text(comparison, options) +
+  return totals_text(comparison, names, options) + "\n" + change_explanation(comparison, options) +
          "\n" + lines_text(comparison, all, options);
 }
 
