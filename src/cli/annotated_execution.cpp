@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "compile/ptx_compiler.hpp"
+#include "sass/loaded_kernels.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/simulated_executor.hpp"
 
@@ -161,10 +162,16 @@ AnnotatedLaunch AnnotatedExecution::annotated(const std::vector<CountedInstructi
 }
 
 SourceFiles AnnotatedExecution::sources() const {
-  std::vector<const void*> kernels;
-  for (const Shape& shape : shapes_)
-    kernels.push_back(shape.kernel);
-  return source_files_of(kernels, plan_.device.compute_capability());
+  std::size_t count = 0;
+  const SourceText* const table = kernel_source_table(count);
+  SourceFiles files(table, count);
+  for (const Shape& shape : shapes_) {
+    const LoadedKernel* const loaded = LoadedKernels::global().find(shape.kernel);
+    if (!loaded) continue;
+    for (const SourceText& source : loaded->code(plan_.device.compute_capability()).sources)
+      files.add(source);
+  }
+  return files;
 }
 
 }  // namespace gpuexp::cli

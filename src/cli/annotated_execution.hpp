@@ -39,6 +39,7 @@ class AnnotatedExecution {
 
   /// Counts and predicted times for each line; `counted` has hardware counts, or is empty.
   AnnotatedLaunch annotated(const std::vector<CountedInstruction>& counted = {});
+  /// Source files of the built-in kernels and of the launch.
   SourceFiles sources() const;
 
  private:

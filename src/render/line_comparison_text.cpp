@@ -54,10 +54,9 @@ std::string change_text(double before, double after) {
 }
 
 std::string times_text(const ComparedLine& line) {
-  const std::string before = line.before ? time_text(line.counts_before.time_us) : "";
-  const std::string after = line.after ? time_text(line.counts_after.time_us) : "";
-  if (before == after || after.empty()) return before;
-  return before.empty() ? after : fmt::format("{} → {}", before, after);
+  const std::string before = line.before ? time_text(line.counts_before.time_us) : "0";
+  const std::string after = line.after ? time_text(line.counts_after.time_us) : "0";
+  return before == after ? before : fmt::format("{} → {}", before, after);
 }
 
 std::string place_text(const std::optional<SourceLine>& at) {

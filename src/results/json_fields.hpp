@@ -105,7 +105,7 @@ void visit_members(T& input, const Visit& visit) {
   visit("path", input.path, "absolute path");
   visit("bytes", input.bytes, "size of the file");
   visit("sha256", input.sha256, "SHA-256 of the file's bytes, hexadecimal");
-  visit("text", input.text, "source text of kernels; absent for other files and with --no-source");
+  visit("text", input.text, "source text of kernels; null for other files and with --no-source");
 }
 
 template <MaybeConst<Provenance> T, class Visit>

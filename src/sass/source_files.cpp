@@ -1,7 +1,6 @@
 #include "sass/source_files.hpp"
 
 #include "base/text_parts.hpp"
-#include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
 
@@ -23,19 +22,6 @@ std::optional<std::string_view> SourceFiles::line(const std::string& file,
   const auto found = lines_.find(file);
   if (found == lines_.end() || number == 0 || number > found->second.size()) return std::nullopt;
   return found->second[number - 1];
-}
-
-SourceFiles source_files_of(const std::vector<const void*>& kernels, int compute_capability) {
-  std::size_t count = 0;
-  const SourceText* const table = kernel_source_table(count);
-  SourceFiles files(table, count);
-  for (const void* const kernel : kernels) {
-    const LoadedKernel* const loaded = LoadedKernels::global().find(kernel);
-    if (!loaded) continue;
-    for (const SourceText& source : loaded->code(compute_capability).sources)
-      files.add(source);
-  }
-  return files;
 }
 
 }  // namespace gpuexp

@@ -29,8 +29,4 @@ class SourceFiles {
   std::map<std::string, std::vector<std::string_view>> lines_;
 };
 
-/// Source files of this program's kernels, and of those among `kernels` (Shape::kernel) that are
-/// loaded (loaded_kernels.hpp). Throws what the compiler throws.
-SourceFiles source_files_of(const std::vector<const void*>& kernels, int compute_capability);
-
 }  // namespace gpuexp

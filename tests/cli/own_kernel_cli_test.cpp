@@ -374,7 +374,7 @@ TEST_CASE("results hold the source of a kernel file, unless --no-source leaves i
   CHECK(with_source[1]["path"] == folder.path("sum.cuh"));
   CHECK(with_source[1]["text"] == read_file(folder.path("sum.cuh")));
   for (const auto& input : inputs(" --no-source")) {
-    CHECK_FALSE(input.contains("text"));
+    CHECK(input["text"].is_null());
     CHECK(input["sha256"].get<std::string>().size() == 64);
   }
 }

@@ -228,7 +228,7 @@ TEST_CASE("references that use results check each operation against its actual i
   check_each_operation(*executor, family);
   // The step that makes z from it reports this first.
   CHECK_THROWS_WITH(executor->verify(*family.find("unwritten_first"), Mode::cold),
-                    Catch::Matchers::Contains("read before anything wrote them"));
+                    contains_text("read before anything wrote them"));
   check_each_operation(*executor, family);
 }
 
