@@ -132,6 +132,51 @@ TEST_CASE("an access outside of the buffers fails its cell, with the file's line
   CHECK_THAT(outcome.output, contains_text("outside of every buffer"));
 }
 
+TEST_CASE("an error of a check is not reported as an error of the kernel", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file =
+      folder.write("wrong.cu", KernelFolder::declared("= x[i] + y[i]", "= x[i] + y[i + 1]"));
+  const Outcome outcome = gpuexp("verify " + file + kSimulated);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 4);
+  CHECK_THAT(outcome.output, contains_text("wrong.cu:4:32: the check of z[999] reads index 1000 of "
+                                           "y, which is out of range; expected 0 to 999"));
+  CHECK_THAT(outcome.output, contains_text("1 row: 1 failed"));
+}
+
+TEST_CASE("a kernel that omits the last warp of a long sum is incorrect", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const auto sum = [&](const std::string& check) {
+    return folder.write("sum.cu",
+                        "// gpuexp: n = 2^18\n// gpuexp: in x[n] = uniform(0, 1)\n"
+                        "// gpuexp: in_out total[1] = zeros\n"
+                        "// gpuexp: all = add<<<4, 256>>>\n"
+                        "// gpuexp: fewer = add<<<4, 256>>>(x, total, n - 32)\n"
+                        "// gpuexp: check total[i] = before(total[i]) + " +
+                            check + R"(
+__global__ void add(const float* x, float* total, int n) {
+  float sum = 0;
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 4 * 256) sum += x[i];
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  if (threadIdx.x % 32 == 0) atomicAdd(total, sum);
+}
+)");
+  };
+  const Outcome outcome = gpuexp("verify " + sum("sum(k < n: x[k])") + kSimulated);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.output, contains_text("1 passed, 1 incorrect"));
+  CHECK_THAT(outcome.output,
+             contains_text("with small whole numbers as inputs, whose sums are exact"));
+  // Halves have no contents that make the terms whole.
+  const nlohmann::json rows = verified_rows(sum("sum(k < n: 2*x[k]*0.5)"));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1]["status"] == "passed");
+  CHECK(rows[1]["flags"] == "hidden_terms");
+}
+
 void check_refuses(const std::string& command, const std::string& message) {
   const Outcome outcome = gpuexp(command);
   INFO(command << "\n" << outcome.output);
