@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "own/expression_tree.hpp"
+#include "own/output_checks.hpp"
 
 namespace gpuexp::own {
 

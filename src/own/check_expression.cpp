@@ -16,7 +16,6 @@ namespace gpuexp::own {
 
 namespace {
 
-constexpr int kMaxWholeExponent = 16;
 constexpr double kFunctionRoundings = 8;
 
 // Reads "C[i][j] =".
@@ -198,14 +197,6 @@ class RoundingCount {
 };
 
 }  // namespace
-
-int whole_exponent(const Node& node) {
-  const bool is_power =
-      node.kind == NodeKind::power || (node.kind == NodeKind::call && node.name == "pow");
-  if (!is_power || node.operand(1).kind != NodeKind::integer) return 0;
-  const std::int64_t exponent = node.operand(1).integer;
-  return exponent >= 2 && exponent <= kMaxWholeExponent ? static_cast<int>(exponent) : 0;
-}
 
 Check Check::parse(std::string_view text) {
   HeadReader head(text);

@@ -92,8 +92,4 @@ class Check {
   Expression expression_;
 };
 
-/// The exponent of a power that is computed as a product: a literal integer from 2 to 16, as in x^2
-/// and pow(x, 2). Otherwise 0.
-int whole_exponent(const Node& node);
-
 }  // namespace gpuexp::own

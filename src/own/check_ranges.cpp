@@ -5,12 +5,11 @@
 #include <initializer_list>
 #include <limits>
 
-#include "own/check_expression.hpp"
-
 namespace gpuexp::own {
 
 namespace {
 
+constexpr int kMaxWholeExponent = 16;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The smallest range that contains the values. NaN, as of 0 × infinity, has no known bound.
@@ -79,6 +78,14 @@ Range increasing(const std::string& function, const Range& range) {
 }
 
 }  // namespace
+
+int whole_exponent(const Node& node) {
+  const bool is_power =
+      node.kind == NodeKind::power || (node.kind == NodeKind::call && node.name == "pow");
+  if (!is_power || node.operand(1).kind != NodeKind::integer) return 0;
+  const std::int64_t exponent = node.operand(1).integer;
+  return exponent >= 2 && exponent <= kMaxWholeExponent ? static_cast<int>(exponent) : 0;
+}
 
 double Range::largest() const {
   return std::max(std::fabs(low), std::fabs(high));
@@ -191,8 +198,15 @@ bool CheckRanges::is_whole(const Node& node) const {
       return (node.name == "abs" || node.name == "min" || node.name == "max" ||
               node.name == "floor" || node.name == "ceil" || node.name == "trunc") &&
              are_whole(0);
-    default: return are_whole(0);
+    default: return is_comparison(node.kind) ? compares_exactly(node) : are_whole(0);
   }
+}
+
+/// A literal or parameter may be a fraction: comparing it rounds nothing.
+bool CheckRanges::compares_exactly(const Node& comparison) const {
+  return std::ranges::all_of(comparison.operands, [this](const NodePointer& operand) {
+    return operand->kind == NodeKind::real || operand->kind == NodeKind::name || is_whole(*operand);
+  });
 }
 
 double CheckRanges::magnitude(const Node& node) {

@@ -27,6 +27,10 @@ Range all_numbers();
 /// The range of a buffer's elements; `node` is an index or before() node.
 using RangeOfElements = std::function<Range(const Node& node)>;
 
+/// The exponent of a power that is computed as a product: a literal integer from 2 to 16, as in x^2
+/// and pow(x, 2). Otherwise 0.
+int whole_exponent(const Node& node);
+
 class CheckRanges {
  public:
   /// Without `elements`, every buffer has all_numbers().
@@ -55,6 +59,7 @@ class CheckRanges {
   Range of_name(const Node& node) const;
   Range of_call(const Node& node) const;
   Range of_sum(const Node& node) const;
+  bool compares_exactly(const Node& comparison) const;
 
   Names parameters_;
   RangeOfElements elements_;

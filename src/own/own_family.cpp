@@ -14,6 +14,7 @@
 #include "own/check_tolerance.hpp"
 #include "own/device_kernels.hpp"
 #include "own/exact_sums.hpp"
+#include "own/output_checks.hpp"
 #include "own/own_problem.hpp"
 #include "own/parameter_values.hpp"
 

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "own/check_tolerance.hpp"
-#include "own/exact_sums.hpp"
 
 namespace gpuexp::own {
 
@@ -110,16 +105,6 @@ MemsetStep memset_step(const Bound& bound, const BoundMemset& memset, const OwnP
   return step;
 }
 
-/// Values of the parameters as the kernels get them.
-Names names_of_checks(const Bound& bound, const Names& names) {
-  Names rounded = names;
-  for (const std::string& name : bound.fp32_parameters) {
-    auto* const real = std::get_if<double>(&rounded.find(name)->second);
-    if (real) *real = static_cast<float>(*real);
-  }
-  return rounded;
-}
-
 // ---- contents
 
 void check_fill(const Bound& bound, const BoundBuffer& buffer, const FillProgram& program,
@@ -186,47 +171,6 @@ void make_exact(const ExactContents& contents, FillProgram& program) {
   program.high = contents.largest + (program.kind == FillKind::integers ? 1 : 0);
 }
 
-// ---- sums that cancel
-
-/// "in x[n]".
-std::string text_of_buffer(const DeclaredBuffer& buffer) {
-  std::string text = "in " + buffer.name;
-  for (const PlacedExpression& extent : buffer.extents)
-    text += "[" + extent.expression.text() + "]";
-  return text;
-}
-
-/// The first input of the check with contents of random sign; null if there is none.
-const BoundBuffer* zero_mean_input(const Bound& bound, const Check& check) {
-  const std::set<std::string> names = check.names();
-  for (const BoundBuffer& buffer : bound.buffers) {
-    const auto& fill = buffer.declared.fill;
-    const bool has_signs =
-        !fill || fill->kind == FillKind::normal || (fill->kind == FillKind::uniform && !fill->low);
-    if (has_signs && !is_integer(buffer.type) && names.contains(buffer.declared.name))
-      return &buffer;
-  }
-  return nullptr;
-}
-
-/// Refuses what a second verification with exact sums (exact_sums.hpp) does not find either. Sums
-/// of n terms of random sign are about √(n/3), and their bound in fp32 is 9.9·√n·2^-24·n/2. At
-/// 2^18 terms the bound is a tenth of the sum, so that 0 passes with a probability of 10 %.
-void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProblem& problem) {
-  constexpr double kMaxTerms = 0x1p18;
-  const DataType type = bound.buffers[output].type;
-  if (bound.tolerance || is_integer(type) || type == DataType::fp64) return;
-  const DeclaredCheck& check = *bound.check_of(output);
-  const double terms = check.check.terms(problem.names, problem.extents[output]).summed;
-  const BoundBuffer* const input = zero_mean_input(bound, check.check);
-  if (terms <= kMaxTerms || !input || exact_sums_of(bound, problem).contents.largest > 0) return;
-  fail(bound.file, check.place,
-       fmt::format("a sum has {:.0f} terms, and {} has contents of random sign: they cancel, so a "
-                   "wrong result could be within the bound on rounding errors; declare contents "
-                   "such as '{} = uniform(0, 1)', or a tolerance",
-                   terms, input->declared.name, text_of_buffer(input->declared)));
-}
-
 }  // namespace
 
 std::int64_t OwnProblem::count(std::size_t buffer) const {
@@ -246,20 +190,6 @@ OwnProblem problem_of(const Bound& bound, const Values& values) {
     problem.extents.push_back(unmet ? std::vector<std::int64_t>(buffer.declared.extents.size(), 1)
                                     : extents_of(bound, buffer, problem.names));
   return problem;
-}
-
-void check_problem(const Bound& bound, const OwnProblem& problem) {
-  if (!problem.unmet.empty()) return;
-  const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
-  for (const BoundVariant& variant : bound.variants)
-    steps_of(bound, variant, problem, no_data);
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.buffers[i].role != BufferRole::output) fill_of(bound, i, problem, 0);
-    if (!is_output(bound.buffers[i].role)) continue;
-    program_of(bound, i, problem, no_data);
-    tolerance_of(bound, i, problem);
-    refuse_cancellation(bound, i, problem);
-  }
 }
 
 // ---- launches
@@ -330,48 +260,4 @@ FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& pro
   return program;
 }
 
-CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnProblem& problem,
-                             const OwnData& data) {
-  CheckBuffers buffers;
-  const auto view = [&](std::size_t i) {
-    return CheckBuffer{data.buffers[i], bound.buffers[i].type, problem.extents[i]};
-  };
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.buffers[i].role == BufferRole::input)
-      buffers.inputs[bound.buffers[i].declared.name] = view(i);
-  }
-  buffers.output_extents = problem.extents[output];
-  buffers.output_type = bound.buffers[output].type;
-  if (bound.buffers[output].role == BufferRole::in_out) buffers.before = view(output);
-  const DeclaredCheck& check = *bound.check_of(output);
-  CompiledCheck compiled = at_place(bound.file, check.place, [&] {
-    return check.check.compiled(names_of_checks(bound, problem.names), buffers);
-  });
-  set_rounding(bound, output, problem, compiled.program.rounding);
-  return compiled;
-}
-
-CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
-                        const OwnData& data) {
-  return compiled_check(bound, output, problem, data).program;
-}
-
-double reference_operations(const Bound& bound, const OwnProblem& problem) {
-  if (!problem.unmet.empty()) return 0;
-  // On one core of an AMD EPYC, an interpreted instruction took 4 to 10 ns: 2 to 5 of the 5·10^8
-  // operations per second that the simulated executor expects. On a GPU it is not measured. An
-  // estimate that is too high compares fewer elements, but never takes longer than expected.
-  constexpr double kPerInstruction = 20;
-  const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
-  double operations = 0;
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (!is_output(bound.buffers[i].role)) continue;
-    const ErrorTerms terms = bound.check_of(i)->check.terms(problem.names, problem.extents[i]);
-    operations += static_cast<double>(problem.count(i)) * std::max(1.0, terms.summed) *
-                  kPerInstruction * program_of(bound, i, problem, no_data).instruction_count;
-  }
-  return operations;
-}
-
-// See tolerance_derivation().
 }  // namespace gpuexp::own

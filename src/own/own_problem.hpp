@@ -38,9 +38,6 @@ struct OwnData {
 /// Evaluates requirements and extents. Throws DeclarationError.
 OwnProblem problem_of(const Bound& bound, const Values& values);
 
-/// Evaluates everything else, so that errors appear before anything runs. Throws DeclarationError.
-void check_problem(const Bound& bound, const OwnProblem& problem);
-
 Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names);
 /// The kernels and memsets of a variant, in order.
 Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
@@ -52,14 +49,5 @@ inline constexpr std::uint64_t kInOutSeed = 1;
 /// Contents of a buffer before the launch.
 FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& problem,
                     std::uint64_t seed);
-
-/// The check of an output. The nodes exist as long as `bound`.
-CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnProblem& problem,
-                             const OwnData& data);
-CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
-                        const OwnData& data);
-
-/// Operations of the checks of all outputs, as many as take the time of their interpretation.
-double reference_operations(const Bound& bound, const OwnProblem& problem);
 
 }  // namespace gpuexp::own

@@ -61,13 +61,15 @@ TEST_CASE("a value is whole if no division, function or fraction is in it", "[ch
   const auto is_whole = [](const std::string& text) {
     return ranges().is_whole(Expression::parse(text).root());
   };
-  for (const char* text : {"2*a[i] - i^3 + n", "sum(k < n: a[k]*(k > i))", "max(a[i], 3, j)",
-                           "i > 5 ? -a[i] : 7", "pow(a[i], 2)", "floor(a[i])", "2.0"}) {
+  for (const char* text :
+       {"2*a[i] - i^3 + n", "sum(k < n: a[k]*(k > i))", "max(a[i], 3, j)", "i > 5 ? -a[i] : 7",
+        "a[i] > half ? 1 : a[i] == 0.1", "pow(a[i], 2)", "floor(a[i])", "2.0"}) {
     CAPTURE(text);
     CHECK(is_whole(text));
   }
-  for (const char* text : {"a[i] / 2", "half*a[i]", "sum(k < n: a[k]*0.1)", "sqrt(a[i])", "2^j",
-                           "exp(i)", "max(a[i], half)", "i % 8", "floor_div(i, 2)"}) {
+  for (const char* text :
+       {"a[i] / 2", "half*a[i]", "sum(k < n: a[k]*0.1)", "sqrt(a[i])", "2^j", "exp(i)",
+        "max(a[i], half)", "a[i]*half > 1", "i % 8", "floor_div(i, 2)"}) {
     CAPTURE(text);
     CHECK_FALSE(is_whole(text));
   }
