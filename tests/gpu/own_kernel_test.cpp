@@ -61,7 +61,10 @@ class OwnRun {
     } tracer;
     RunObserver observer;
     const auto executor = make_cuda_executor(0, device);
-    for (Row& row : run_plan(plan_, resources, *executor, tracer, observer, {}))
+    const KernelFiles verification = files_.callbacks();
+    RunOptions options;
+    options.kernel_files = &verification;
+    for (Row& row : run_plan(plan_, resources, *executor, tracer, observer, options))
       rows_.emplace(row.cell->variant->id, std::move(row));
   }
 
@@ -117,6 +120,67 @@ TEST_CASE("a user's kernel is verified and timed, and wrong launches are rejecte
     check_incorrect(run.row("negated"));
     check_incorrect(run.row("unwritten"));
   }
+}
+
+TEST_CASE("a kernel that omits the last warp of a long sum is found on the GPU", "[own_kernel]") {
+  REQUIRE_COMPILER();
+  const OwnRun run(R"(
+// gpuexp: n = 2^20
+// gpuexp: in x[n]
+// gpuexp: in_out total[1] = zeros
+// gpuexp: right = add_all<<<64, 256>>>
+// gpuexp: omits = add_all<<<64, 256>>>(x, total, n - 32)
+// gpuexp: check total[i] = before(total[i]) + sum(k < n: x[k])
+__global__ void add_all(const float* x, float* total, int n) {
+  float sum = 0;
+  for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 64 * 256) sum += x[i];
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  if (threadIdx.x % 32 == 0) atomicAdd(total, sum);
+}
+)");
+  check_passed(run.row("right"));
+  check_incorrect(run.row("omits"));
+  CHECK_THAT(run.row("omits").reason, contains_text("whose sums are exact"));
+}
+
+// Functions, integers, infinity and contents on the device, which are those of the host.
+TEST_CASE("checks have the functions and integers of CUDA on the GPU", "[own_kernel]") {
+  REQUIRE_COMPILER();
+  const OwnRun run(R"(
+// gpuexp: n = 4096
+// gpuexp: x[n] = uniform(-3, 3)
+// gpuexp: u[n] = integers(0, 2^32)
+// gpuexp: y[n] f[n] w[n]
+// gpuexp: right = kernel<<<ceil_div(n, 256), 256>>>(x, u, y, f, w, 1)
+// gpuexp: wrong = kernel<<<ceil_div(n, 256), 256>>>(x, u, y, f, w, -1)
+// gpuexp: check y[i] = tanh(x[i]) + erf(x[i]) + sin(x[i])*cos(x[i]) + rsqrt(abs(x[i]) + 1)
+// gpuexp: check f[i] = x[i] < 0 ? -1e60 : 1e60
+// gpuexp: check w[i] = 1000*u[i] + trunc(u[i] / 7) - 1
+__global__ void kernel(const float* x, const unsigned* u, float* y, float* f, unsigned* w, float s) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  y[i] = tanhf(x[i]) + erff(x[i]) + sinf(x[i]) * cosf(x[i]) + rsqrtf(fabsf(x[i]) + 1);
+  f[i] = s * (x[i] < 0 ? -1e30f : 1e30f) * 1e30f;
+  w[i] = 1000 * u[i] + u[i] / 7 - 1;
+}
+)");
+  check_passed(run.row("right"));
+  check_incorrect(run.row("wrong"));
+}
+
+TEST_CASE("an index of a check that is out of range is an error of the check", "[own_kernel]") {
+  REQUIRE_COMPILER();
+  const OwnRun run(R"(
+// gpuexp: x[64] y[64]
+// gpuexp: shift<<<1, 64>>>
+// gpuexp: check y[i] = x[i + 1]
+__global__ void shift(const float* x, float* y) {
+  if (threadIdx.x < 63) y[threadIdx.x] = x[threadIdx.x + 1];
+}
+)");
+  CHECK(run.row("shift").status == Status::failed);
+  CHECK_THAT(run.row("shift").reason,
+             contains_text("user.cu:4:25: the check of y[63] reads index 64 of x, which is out of "
+                           "range; expected 0 to 63"));
 }
 
 // The type conversions of fills and checks on the device, which are those of the host.
