@@ -1,12 +1,12 @@
 #include "run/group_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "run/host_refusal.hpp"
+#include "run/kernel_file_checks.hpp"
 #include "run/rounds.hpp"
 
 namespace gpuexp {
@@ -120,9 +120,8 @@ void GroupRun::end(CellState& cell, Status status, const std::string& reason) {
 /// Verifies all cells with the inputs for which the sums are exact, if the family has such inputs
 /// and needs them.
 void GroupRun::verify_exact_sums() {
-  const KernelFiles* const files = session_.options().kernel_files;
-  if (!files || !is_kernel_file(experiment_.family->id)) return;
-  const ExactVerification exact = files->exact_verification(*experiment_.family, group_.values);
+  const ExactVerification exact =
+      exact_verification(session_.options().kernel_files, *experiment_.family, group_.values);
   for (CellState& cell : cells_) {
     if (cell.ended || !session_.end_reason().empty()) continue;
     cell.row->hidden_terms = exact.why_not;
@@ -144,17 +143,12 @@ void GroupRun::verify_exact_sums() {
 /// Ends the cell if its check, and not its kernel, is wrong.
 bool GroupRun::refuse_check(CellState& cell, const Family& family,
                             const Verification& verification) {
-  const KernelFiles* const files = session_.options().kernel_files;
-  if (!files || !is_kernel_file(experiment_.family->id)) return false;
-  for (const Mismatch& wrong : verification.first_wrong) {
-    if (!std::isnan(wrong.expected)) continue;
-    const std::string error = files->check_error(family, group_.values, session_.options().seed,
-                                                 wrong.buffer, wrong.index);
-    if (error.empty()) continue;
-    end(cell, Status::failed, error);
-    return true;
-  }
-  return false;
+  const RunOptions& options = session_.options();
+  if (!is_kernel_file(experiment_.family->id)) return false;
+  const std::string error =
+      check_error(options.kernel_files, family, group_.values, options.seed, verification);
+  if (!error.empty()) end(cell, Status::failed, error);
+  return !error.empty();
 }
 
 bool GroupRun::accept(CellState& cell, const Verification& verification, const char* when) {
