@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from plotting.recorded import UsageError, read_csv_text, read_json, results_file
-from plotting.statuses import PASSED
+from plotting.statuses import WITH_VALUES
 
 REQUIRED = ["experiment", "family", "variant", "status", "time_median_us"]
 TEXT = ["executed_on", "experiment", "family", "variant", "implementation", "mode", "status", "reason", "flags", "baseline", "limit_by"]
@@ -93,8 +93,8 @@ def one_gpu(paths):
 
 
 def timed(frame):
-    """Rows that passed and have a time."""
-    return frame[frame["status"].isin(PASSED) & (frame["time_median_us"] > 0)]
+    """Rows that have a time: passed, sampled and unverified ones."""
+    return frame[frame["status"].isin(WITH_VALUES) & (frame["time_median_us"] > 0)]
 
 
 def numbers(frame, column):

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from plotting.recorded import UsageError
-from plotting.statuses import PASSED
+from plotting.statuses import WITH_VALUES
 
 LOG_VERSION = 2  # kRunLogVersion of src/results/run_log.hpp
 
@@ -99,7 +99,7 @@ class Reader:
             parameters = "/".join(parts[3:-1])
             group = groups.setdefault(name, Group(parts[0], parameters, parts[-1]))
             group.clocks += self.clocks.get(index, [])
-            if not cell.samples or cell.fields.get("status") not in [*PASSED, "not_run"]:
+            if not cell.samples or cell.fields.get("status") not in [*WITH_VALUES, "not_run"]:
                 continue
             group.samples[parts[2]] = cell.samples
             matches = [i for i, pattern in enumerate(patterns) if fnmatchcase(key, pattern)]

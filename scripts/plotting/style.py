@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle  # noqa: E402
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator  # noqa: E402
 
 from plotting.results import UsageError, distinct, is_simulated  # noqa: E402
-from plotting.statuses import PASSED  # noqa: E402
+from plotting.statuses import WITH_VALUES  # noqa: E402
 
 # Okabe and Ito, Color Universal Design (2008), without yellow, which is hardly visible on white.
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888"]
@@ -349,7 +349,7 @@ def finish(figure, title, gpu, frame):
         titled(figure, f"{title}\n{gpu or 'A GPU'}, simulated: all times are predicted")
     else:
         titled(figure, title, gpu)
-    lost = frame[~frame["status"].isin(PASSED)]["status"].value_counts()
+    lost = frame[~frame["status"].isin(WITH_VALUES)]["status"].value_counts()
     if len(lost):
         parts = ", ".join(f"{number} {status}" for status, number in lost.items())
         figure.supxlabel(f"rows without a number: {parts}", x=0.01, ha="left", fontsize=9, color=GREY)

@@ -23,7 +23,10 @@ std::string sentence(const ExperimentResults& e, std::string text) {
 }  // namespace
 
 std::string headline_of(const ExperimentResults& experiment) {
-  if (std::ranges::none_of(experiment.rows, &ResultRecord::passed)) return "No row passed.";
+  if (std::ranges::none_of(experiment.rows, &ResultRecord::passed)) {
+    const bool has_unverified = std::ranges::any_of(experiment.rows, &ResultRecord::has_values);
+    return has_unverified ? "Unverified rows are not compared." : "No row passed.";
+  }
   if (std::string text = latency_headline(experiment); !text.empty())
     return sentence(experiment, std::move(text));
   const ResultAxis* axis = swept_axis(experiment);

@@ -82,6 +82,11 @@ class PredictionReport {
           "chooses them\n",
           counted(without_registers_, "cell"));
     }
+    if (assumed_work_ > 0)
+      fmt::print(
+          "{} with assumed work: each buffer is read or written once; a statement such as '// "
+          "gpuexp: work fp32 = 2*m*n*k' declares operations\n",
+          counted(assumed_work_, "cell"));
     for (const auto& [why, cells] : without_time_)
       fmt::print("{} {} no predicted time: {}\n", counted(cells, "cell"),
                  noun_for(cells, "has", "have"), why);
@@ -127,6 +132,7 @@ class PredictionReport {
     records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
                         number_field(p.limit.time_us), text_field(p.limit.by),
                         number_field(p.measured_limit.time_us)});
+    if (p.work.is_assumed) ++assumed_work_;
     if (!p.occupancy) ++without_registers_;
     if (p.occupancy && !p.occupancy->exact_architecture) ++other_architectures_;
   }
@@ -155,6 +161,7 @@ class PredictionReport {
            {"useful_bytes", p.work.bytes_read + p.work.bytes_written},
            {"moved_bytes", p.work.moved_read + p.work.moved_written},
            {"operations", operation_count(p.work)},
+           {"work_from", p.work.is_assumed ? kAssumedWork : "declared"},
            {"dram_time_us", optional(p.limit.dram_us)},
            {"compute_time_us", optional(p.limit.compute_us)},
            {"limit_time_us", optional(p.limit.time_us)},
@@ -192,6 +199,7 @@ class PredictionReport {
   std::vector<Line> lines_;
   std::size_t other_architectures_ = 0;
   std::size_t without_registers_ = 0;
+  std::size_t assumed_work_ = 0;
   std::map<std::string, std::size_t> without_time_;  ///< number of cells, by reason
 };
 

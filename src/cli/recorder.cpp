@@ -157,14 +157,16 @@ void Recorder::run_ended(const RunTimes& times) {
   cell_times_.save();
 }
 
-// Stores the times of a group if all of its cells passed in this run. Other groups are not stored,
-// because a launch that times out also distorts the times of the group's other cells.
+// Stores the times of a group if all of its cells passed, or are unverified, in this run. Other
+// groups are not stored, because a launch that times out also distorts the times of the group's
+// other cells.
 void Recorder::keep_cell_times(const Group& group) {
   std::vector<const Cell*> ran;
   for (const Cell& cell : group.cells) {
     if (!cell.skip_reason.empty()) continue;
     const auto result = results_.find(cell.index);
-    if (earlier_.count(cell.index) || result == results_.end() || !result->second.record.passed())
+    if (earlier_.count(cell.index) || result == results_.end() ||
+        !result->second.record.has_values())
       return;
     ran.push_back(&cell);
   }
@@ -215,7 +217,9 @@ ExitCode exit_code_of(const Report& report) {
   if (interrupted()) return ExitCode::interrupted;
   if (any(Status::incorrect)) return ExitCode::incorrect;
   if (any(Status::failed) || any(Status::timeout) || any(Status::not_run)) return ExitCode::failed;
-  const bool all_skipped = any(Status::skipped) && !any(Status::passed) && !any(Status::sampled);
+  const bool all_skipped =
+      any(Status::skipped) &&
+      std::ranges::none_of(report.table.rows, [](const auto& row) { return row.has_values(); });
   return all_skipped ? ExitCode::failed : ExitCode::ok;
 }
 
@@ -225,13 +229,25 @@ namespace {
 /// are no rows.
 std::string why_none_passed(const Report& report) {
   const std::vector<ResultRecord>& rows = report.table.rows;
-  if (std::ranges::any_of(rows, [](const ResultRecord& row) { return row.passed(); })) return "";
+  if (std::ranges::any_of(rows, [](const ResultRecord& row) { return row.has_values(); }))
+    return "";
   std::map<std::string, std::size_t> reasons;
   for (const ResultRecord& row : rows)
     ++reasons[row.reason];
   const auto most = std::ranges::max_element(reasons, {}, [](const auto& r) { return r.second; });
   if (most == reasons.end()) return "";
   return fmt::format("no row passed; {} of {}: {}", most->second, rows.size(), most->first);
+}
+
+/// How to verify the unverified rows; empty if there are none.
+std::string how_to_verify(const Report& report) {
+  const auto unverified = std::ranges::count(report.table.rows, std::optional(Status::unverified),
+                                             &ResultRecord::status);
+  if (unverified == 0) return "";
+  return fmt::format(
+      "{} unverified, because the kernel file has no check of an output: declare one, such as '// "
+      "gpuexp: check y[i] = 2*x[i]'",
+      unverified == 1 ? "a row is" : fmt::format("{} rows are", unverified));
 }
 
 }  // namespace
@@ -250,6 +266,8 @@ void print_notes(const Recorder& recorder, const Report& report) {
   }
   if (const std::string why = why_none_passed(report); !why.empty())
     fmt::print(stderr, "gpuexp: {}\n", why);
+  if (const std::string how = how_to_verify(report); !how.empty())
+    fmt::print(stderr, "gpuexp: {}\n", how);
 }
 
 namespace fs = std::filesystem;

@@ -79,7 +79,7 @@ void find_input_file(const std::string& folder, const InputProvenance& input) {
 /// True if running the cell again would not change its row. A skipped cell runs again if the reason
 /// no longer applies, for example because a library was installed.
 bool is_final(const ResultRecord& row, const Cell& cell) {
-  return row.passed() || row.status == Status::incorrect ||
+  return row.has_values() || row.status == Status::incorrect ||
          (row.status == Status::skipped && !cell.skip_reason.empty());
 }
 
@@ -171,7 +171,8 @@ void keep_finished(const Resumable& resumable, const Plan& plan, Recorder& recor
       if (row == row_of_cell.end()) return false;
       const ResultRecord& record = log.report.table.rows[row->second];
       const bool lacks_counters = options.counters && !plan.experiment(group).counters.empty() &&
-                                  record.passed() && !kernels_of.count(cell_key(plan, group, cell));
+                                  record.has_values() &&
+                                  !kernels_of.count(cell_key(plan, group, cell));
       return is_final(record, cell) && !lacks_counters;
     });
     for (const Cell& cell : group.cells) {

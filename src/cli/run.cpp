@@ -28,6 +28,7 @@
 #include "render/terminal.hpp"
 #include "results/csv_write.hpp"
 #include "results/json_write.hpp"
+#include "run/compared_elements.hpp"
 #include "run/runner.hpp"
 
 namespace gpuexp::cli {
@@ -127,6 +128,7 @@ class Run {
     if (shard_) keep_shard(*shard_, plan_);
     plan_.ceiling_source = ceiling_source_of(device_.info);
     if (device_.info.spec.simulated) skip_unsimulated_cells(plan_, context_.resources, blocks_);
+    if (options_.verify_only) check_references(plan_);
     if (resumed_) check_resumable(*resumed_, plan_, whole_plan_, device_.info);
     if (against_) keep_planned(*against_, plan_);
     if (!is_profile() && !options_.verify_only) check_counters();
@@ -184,6 +186,23 @@ class Run {
     const std::vector<std::string> missing = missing_libraries(config_);
     if (!missing.empty())
       throw ConfigError(fmt::format("--need-libraries: {}", fmt::join(missing, "; ")));
+  }
+
+  /// A verification of outputs without a reference would say nothing.
+  static void check_references(const Plan& plan) {
+    for (const Group& group : plan.groups) {
+      const Family& family = *plan.experiment(group).family;
+      for (const Cell& cell : group.cells) {
+        const auto unverified = unverified_outputs(family, *cell.variant);
+        if (unverified.empty() || !cell.skip_reason.empty()) continue;
+        throw ConfigError(fmt::format(
+            "{}/{}: nothing to verify {} with; declare the expected values, such as '// gpuexp: "
+            "check {}[i] = …' with an index for each extent, or let gpuexp run report the variant "
+            "as "
+            "unverified",
+            family.id, cell.variant->id, fmt::join(unverified, ", "), unverified.front()));
+      }
+    }
   }
 
   /// Removes the earlier run's rows of cells that the plan lacks; such rows would count as missing.

@@ -65,8 +65,12 @@ struct Work {
   double to_peers = 0;
   double from_peers = 0;
   std::vector<Operations> operations;
+  /// Operations of unknown type, which have no ceiling.
+  double untyped_operations = 0;
+  /// Whether the work is not declared: the bytes are those of the buffers, each counted once.
+  bool is_assumed = false;
 };
-/// Total number of operations, over all pipes.
+/// Number of operations over all pipes, without untyped ones.
 double operation_count(const Work& work);
 
 /// Names and values of the columns `metric.<name>`. Family::metrics declares the names.
@@ -213,6 +217,9 @@ enum class BufferRole {
   /// Data that one launch leaves for the next, such as signals. The executor clears it once, when
   /// it sets up the problem.
   state,
+  /// Intermediate results of a launch: memory without contents before the launch, which is not
+  /// compared after it.
+  workspace,
 };
 constexpr bool is_output(BufferRole role) {
   return role == BufferRole::output || role == BufferRole::in_out;
@@ -242,6 +249,9 @@ struct Buffer {
   /// store the number of the launch, counted from 1. The rank waits until these words have at least
   /// this number. An executor that runs only one rank stores a larger number in them.
   std::optional<std::int64_t> flags_from = {};
+  /// Outputs only: whether the family's references compute the output. Others are not compared, and
+  /// rows of variants that write them are unverified.
+  bool has_reference = true;
 };
 
 using Environment = std::vector<std::pair<std::string, std::string>>;

@@ -32,7 +32,8 @@ void check(const Family& family, std::vector<std::string>& errors) {
   for (const Buffer& b : family.buffers) {
     if (!is_output(b.role)) continue;
     outputs.insert(b.name);
-    require(family.tolerance || b.tolerance, "declares no tolerance for output '" + b.name + "'");
+    require(family.tolerance || b.tolerance || !b.has_reference,
+            "declares no tolerance for output '" + b.name + "'");
   }
   const bool has_in_out = std::any_of(family.buffers.begin(), family.buffers.end(),
                                       [](const Buffer& b) { return b.role == BufferRole::in_out; });

@@ -79,7 +79,7 @@ class CudaExecutor final : public Executor,
     problem_->reset(variant, Mode::warm);  // the reference reads the same inputs as a launch
     verifier_->prepare(variant, problem_->copy(), stream_);
     for (std::size_t i = 0; i < problem_->copies_of(variant, mode); ++i)
-      problem_->copy(i).poison(written_by(problem_->family(), variant), stream_);
+      problem_->copy(i).poison(poisoned_before(problem_->family(), variant), stream_);
     stream_.synchronize();
   }
 

@@ -127,7 +127,7 @@ std::optional<Verifier::Passed> Verifier::check_by_results(const Variant& varian
 
 void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const CudaStream& stream,
                                Verification& result) {
-  for (const std::size_t output : written_by(family_, variant)) {
+  for (const std::size_t output : compared_outputs(family_, variant)) {
     const Comparison comparison = comparison_of(output, copy);
     if (comparison.count == 0) continue;
     const std::string& name = family_.buffers[output].name;
@@ -141,7 +141,7 @@ void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const 
 Verifier::Draws Verifier::draws_of(const Variant& variant) const {
   const double share = affordable_share(family_, problem_, variant, max_operations_);
   Draws draws;
-  for (const std::size_t output : written_by(family_, variant)) {
+  for (const std::size_t output : compared_outputs(family_, variant)) {
     const Buffer& buffer = family_.buffers[output];
     const std::int64_t count = buffer.count(problem_);
     draws[output] = is_nan_unwritten(buffer, problem_) ? affordable_draw(share, count, count, seed_)

@@ -27,14 +27,6 @@ std::string text_of(const KernelSignature& kernel) {
                      fmt::join(parameters, ", "));
 }
 
-/// "y[i][j]" for a buffer with two extents.
-std::string element_of(const DeclaredBuffer& buffer) {
-  std::string text = buffer.name;
-  for (std::size_t d = 0; d < buffer.extents.size(); ++d)
-    text += fmt::format("[{}]", "ijkl"[d]);
-  return text;
-}
-
 class Binder {
  public:
   Binder(Declaration declaration, std::vector<OwnKernel> kernels,
@@ -49,6 +41,7 @@ class Binder {
     bound_->parameters = declaration_.parameters;
     bound_->checks = declaration_.checks;
     bound_->requirements = declaration_.requirements;
+    bound_->work = declaration_.work;
     bound_->tolerance = declaration_.tolerance;
     bound_->flushes_subnormals = parsed_options(declaration_.options).fast_math;
     if (declaration_.variants.empty())
@@ -61,10 +54,9 @@ class Binder {
     for (const DeclaredVariant& variant : declaration_.variants)
       bound_->variants.push_back(bind(variant));
     set_roles(*bound_);
+    check_work();
     for (const DeclaredCheck& check : bound_->checks)
       check_check(check);
-    for (const BoundBuffer& buffer : bound_->buffers)
-      check_is_checked(buffer);
     check_parameters_are_used();
     find_fp32_parameters();
     return bound_;
@@ -245,6 +237,11 @@ class Binder {
   void check_reads(const DeclaredCheck& declared, const Node& node) const {
     const auto index =
         node.kind == NodeKind::index ? bound_->buffer_named(node.name) : std::nullopt;
+    if (index && bound_->buffers[*index].role == BufferRole::workspace)
+      fail_at(after(declared.place, node.column),
+              fmt::format("'{}' is a workspace, without contents before the launch; a check can "
+                          "read inputs",
+                          node.name));
     if (index && is_output(bound_->buffers[*index].role))
       fail_at(after(declared.place, node.column),
               fmt::format("'{0}' is an output; a check can read inputs, and its own output before "
@@ -254,16 +251,16 @@ class Binder {
       check_reads(declared, *operand);
   }
 
-  void check_is_checked(const BoundBuffer& buffer) const {
-    const DeclaredBuffer& declared = buffer.declared;
-    const bool is_checked = std::ranges::any_of(
-        bound_->checks, [&](const DeclaredCheck& c) { return c.check.output() == declared.name; });
-    if (!is_output(buffer.role) || is_checked) return;
-    fail_at(declared.place,
-            fmt::format("output '{0}' has no check, so its values cannot be verified; add one, "
-                        "such as 'check {1} = …', or declare the buffer as 'in {0}' if no kernel "
-                        "writes it",
-                        declared.name, element_of(declared)));
+  void check_work() const {
+    std::vector<std::string> variants;
+    for (const BoundVariant& variant : bound_->variants)
+      variants.push_back(variant.id);
+    for (const DeclaredWork& work : bound_->work) {
+      if (work.variant.empty() || std::ranges::find(variants, work.variant) != variants.end())
+        continue;
+      fail_at(work.place, fmt::format("'{}' is not a variant{}", shorten(work.variant),
+                                      allowed_names(work.variant, variants)));
+    }
   }
 
   template <class Function>
@@ -284,11 +281,11 @@ class Binder {
       used.merge(check.check.names());
     for (const DeclaredParameter& parameter : declaration_.parameters)
       if (!used.contains(parameter.name))
-        fail_at(
-            parameter.place,
-            fmt::format(
-                "no launch, extent or check uses the parameter '{}'; remove it{}", parameter.name,
-                parameter.name == "tolerance" ? ", or write 'tolerance 1e-3' without =" : ""));
+        fail_at(parameter.place,
+                fmt::format(
+                    "no launch, extent, check or work uses the parameter '{}'; remove it{}",
+                    parameter.name,
+                    parameter.name == "tolerance" ? ", or write 'tolerance 1e-3' without =" : ""));
   }
 
   void find_fp32_parameters() const {
@@ -365,6 +362,14 @@ const DeclaredCheck* Bound::check_of(std::size_t buffer) const {
     return c.check.output() == buffers[buffer].declared.name;
   });
   return found == checks.end() ? nullptr : &*found;
+}
+
+std::vector<std::size_t> Bound::checked_outputs() const {
+  std::vector<std::size_t> checked;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (check_of(i)) checked.push_back(i);
+  }
+  return checked;
 }
 
 SharedBound bound_to(Declaration declaration, std::vector<OwnKernel> kernels,

@@ -78,6 +78,7 @@ struct Bound {
   std::vector<BoundVariant> variants;
   std::vector<DeclaredCheck> checks;
   std::vector<PlacedExpression> requirements;
+  std::vector<DeclaredWork> work;
   std::optional<double> tolerance;
   bool flushes_subnormals = false;  ///< compiled with --use_fast_math
   /// Parameters that launches pass only as float. Checks compute with their values in fp32.
@@ -86,6 +87,8 @@ struct Bound {
   std::optional<std::size_t> buffer_named(std::string_view name) const;
   /// Null if the buffer has no check.
   const DeclaredCheck* check_of(std::size_t buffer) const;
+  /// The outputs that have a check.
+  std::vector<std::size_t> checked_outputs() const;
 };
 using SharedBound = std::shared_ptr<const Bound>;
 

@@ -9,6 +9,15 @@ namespace gpuexp::own {
 
 namespace {
 
+/// Whether the buffer has no contents before a launch.
+bool has_no_contents(const BoundBuffer& buffer) {
+  return buffer.role == BufferRole::output || buffer.role == BufferRole::workspace;
+}
+
+std::string role_text(const BoundBuffer& buffer) {
+  return buffer.role == BufferRole::workspace ? "a workspace" : "an output";
+}
+
 void set_role(Bound& bound, std::size_t index) {
   BoundBuffer& buffer = bound.buffers[index];
   const DeclaredBuffer& declared = buffer.declared;
@@ -21,30 +30,33 @@ void set_role(Bound& bound, std::size_t index) {
          fmt::format("no launch uses the buffer '{}'; remove it, or pass it to a kernel",
                      declared.name));
   buffer.role = declared.role.value_or(is_written ? BufferRole::output : BufferRole::input);
+  if (buffer.role == BufferRole::workspace && !is_written)
+    fail(
+        bound.file, declared.place,
+        fmt::format("no launch writes the workspace '{0}'; declare it as 'in {0}'", declared.name));
   if (is_output(buffer.role) && !is_written)
     fail(bound.file, declared.place,
          fmt::format("no launch writes '{0}', because it is passed only to const pointers; declare "
                      "it as 'in {0}'",
                      declared.name));
-  if (buffer.role == BufferRole::output && declared.fill)
+  if (has_no_contents(buffer) && declared.fill)
     fail(bound.file, declared.fill->place,
-         fmt::format("'{0}' is an output, so it has no contents before the launch; if the kernel "
+         fmt::format("'{0}' is {1}, so it has no contents before the launch; if the kernel "
                      "reads them, declare it as 'in_out {0}'",
-                     declared.name));
+                     declared.name, role_text(buffer)));
 }
 
-/// Outputs have no contents before the launch, so a step can read only what an earlier step of the
-/// variant has written.
+/// A step can read a buffer without contents only if an earlier step of the variant wrote it.
 void check_reads(const Bound& bound, const BoundLaunch& launch,
                  const std::set<std::size_t>& written) {
   for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
     const BoundBuffer& buffer = bound.buffers[i];
-    if (buffer.role != BufferRole::output || !launch.reads(i) || written.contains(i)) continue;
+    if (!has_no_contents(buffer) || !launch.reads(i) || written.contains(i)) continue;
     fail(bound.file, launch.declared.place,
-         fmt::format("{1} reads '{0}' through a const pointer, but '{0}' is an output without "
+         fmt::format("{1} reads '{0}' through a const pointer, but '{0}' is {2} without "
                      "contents before the launch; declare it as 'in_out {0}', or write it in an "
                      "earlier step",
-                     buffer.declared.name, launch.declared.kernel));
+                     buffer.declared.name, launch.declared.kernel, role_text(buffer)));
   }
 }
 
@@ -70,11 +82,10 @@ void check_steps(const Bound& bound, const BoundVariant& variant) {
   const bool has_output =
       std::ranges::any_of(written, [&](std::size_t i) { return is_output(bound.buffers[i].role); });
   if (!has_output)
-    fail(
-        bound.file, variant.place,
-        fmt::format("{} has no output to check: it passes no 'out' or 'in_out' buffer to a pointer "
-                    "that is not const",
-                    variant.id));
+    fail(bound.file, variant.place,
+         fmt::format("{} has no output: it passes no 'out' or 'in_out' buffer to a pointer "
+                     "that is not const",
+                     variant.id));
 }
 
 }  // namespace

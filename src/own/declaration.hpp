@@ -89,6 +89,14 @@ struct DeclaredVariant {
   Place place;
 };
 
+/// work [VARIANT] QUANTITY = AMOUNT: bytes, or operations of a type.
+struct DeclaredWork {
+  std::string variant;  ///< empty: all variants without a statement of their own
+  std::string quantity;
+  PlacedExpression amount;
+  Place place;
+};
+
 struct DeclaredCheck {
   Check check;
   Place place;  ///< first character of the check
@@ -101,6 +109,7 @@ struct Declaration {
   std::vector<DeclaredVariant> variants;
   std::vector<DeclaredCheck> checks;
   std::vector<PlacedExpression> requirements;
+  std::vector<DeclaredWork> work;
   std::vector<std::string> options;  ///< compiler options
   std::optional<double> tolerance;   ///< relative; empty: derived from the check
 

@@ -15,6 +15,7 @@
 #include "compile/kernel_symbols.hpp"
 #include "own/parameter_values.hpp"
 #include "own/statement.hpp"
+#include "own/work_amounts.hpp"
 
 namespace gpuexp::own {
 
@@ -211,11 +212,13 @@ class Reader {
       s.fail(fmt::format("a declaration has at most {} statements", kMaxStatements));
     if (s.takes_keyword("check")) return read_check(s);
     if (s.takes_keyword("require")) return read_requirement(s);
+    if (s.takes_keyword("work")) return read_work(s, place);
     if (s.takes_keyword("tolerance")) return read_tolerance_once(s, place);
     if (s.takes_keyword("option")) return read_options(s);
     if (s.takes_keyword("in")) return read_buffers(s, BufferRole::input);
     if (s.takes_keyword("out")) return read_buffers(s, BufferRole::output);
     if (s.takes_keyword("in_out")) return read_buffers(s, BufferRole::in_out);
+    if (s.takes_keyword("workspace")) return read_buffers(s, BufferRole::workspace);
     const Statement whole = s;
     std::string name = s.name("a statement");
     if (s.rest().starts_with('[')) {
@@ -262,12 +265,12 @@ class Reader {
   }
 
   [[noreturn]] static void refuse(const Statement& s, const std::string& first_word) {
-    const auto nearest = nearest_name(
-        first_word, {"in", "out", "in_out", "check", "require", "tolerance", "option"});
+    const auto nearest = nearest_name(first_word, {"in", "out", "in_out", "workspace", "check",
+                                                   "require", "work", "tolerance", "option"});
     s.fail(
         fmt::format("{} is not a statement{} expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
-                    "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, tolerance or "
-                    "option",
+                    "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, require, work, "
+                    "tolerance or option",
                     s.found(), nearest ? fmt::format("; did you mean '{}'?", *nearest) : ";"));
   }
 
@@ -360,6 +363,24 @@ class Reader {
 
   void read_requirement(Statement& s) { declaration_.requirements.push_back(s.last_expression()); }
 
+  void read_work(Statement& s, const Place& place) {
+    std::string variant;
+    Place at = s.place();
+    std::string quantity = s.name("a quantity of work, such as fp32");
+    if (!s.is_empty() && !s.rest().starts_with('=')) {
+      variant = std::exchange(quantity, "");
+      at = s.place();
+      quantity = s.name("a quantity of work, such as fp32");
+    }
+    const std::vector<std::string> known = work_quantities();
+    if (std::ranges::find(known, quantity) == known.end())
+      s.fail_at(at, fmt::format("unknown quantity of work '{}'{}", shorten(quantity),
+                                allowed_names(quantity, known)));
+    s.expect("=", "the quantity");
+    add_name(work_, variant.empty() ? quantity : variant + " " + quantity, "work", place);
+    declaration_.work.push_back({std::move(variant), std::move(quantity), s.last_expression(), at});
+  }
+
   void read_tolerance_once(Statement& s, const Place& place) {
     if (declaration_.tolerance) s.fail_at(place, "the tolerance is declared twice");
     declaration_.tolerance = read_tolerance(s);
@@ -370,6 +391,7 @@ class Reader {
   Named names_;  // parameters and buffers
   Named variant_names_;
   Named checked_;
+  Named work_;
 };
 
 /// The text before a comment, which begins with `//` after a blank: -IA//B is an option.

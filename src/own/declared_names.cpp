@@ -90,6 +90,8 @@ std::vector<const PlacedExpression*> expressions_of(const Declaration& declarati
     }
   }
   add_each(declaration.requirements);
+  for (const DeclaredWork& work : declaration.work)
+    all.push_back(&work.amount);
   return all;
 }
 

@@ -8,6 +8,7 @@
 
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
+#include "own/work_amounts.hpp"
 
 namespace gpuexp::own {
 
@@ -71,12 +72,16 @@ void check_problem(const Bound& bound, const OwnProblem& problem) {
   const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
   for (const BoundVariant& variant : bound.variants)
     steps_of(bound, variant, problem, no_data);
+  for (const BoundVariant& variant : bound.variants)
+    work_of(bound, variant, problem);
   for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.buffers[i].role != BufferRole::output) fill_of(bound, i, problem, 0);
-    if (!is_output(bound.buffers[i].role)) continue;
-    program_of(bound, i, problem, no_data);
-    tolerance_of(bound, i, problem);
-    refuse_cancellation(bound, i, problem);
+    const BufferRole role = bound.buffers[i].role;
+    if (role == BufferRole::input || role == BufferRole::in_out) fill_of(bound, i, problem, 0);
+  }
+  for (const std::size_t output : bound.checked_outputs()) {
+    program_of(bound, output, problem, no_data);
+    tolerance_of(bound, output, problem);
+    refuse_cancellation(bound, output, problem);
   }
 }
 
@@ -114,8 +119,7 @@ double reference_operations(const Bound& bound, const OwnProblem& problem) {
   constexpr double kPerInstruction = 20;
   const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
   double operations = 0;
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (!is_output(bound.buffers[i].role)) continue;
+  for (const std::size_t i : bound.checked_outputs()) {
     const ErrorTerms terms = bound.check_of(i)->check.terms(problem.names, problem.extents[i]);
     operations += static_cast<double>(problem.count(i)) * std::max(1.0, terms.summed) *
                   kPerInstruction * program_of(bound, i, problem, no_data).instruction_count;

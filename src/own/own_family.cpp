@@ -1,7 +1,6 @@
 #include "own/own_family.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -9,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
-#include "device/hardware_sizes.hpp"
 #include "own/binding.hpp"
 #include "own/check_tolerance.hpp"
 #include "own/device_kernels.hpp"
@@ -17,6 +15,7 @@
 #include "own/output_checks.hpp"
 #include "own/own_problem.hpp"
 #include "own/parameter_values.hpp"
+#include "own/work_amounts.hpp"
 
 namespace gpuexp::own {
 
@@ -66,26 +65,6 @@ void for_requested(const Bound& bound, const OwnProblem& problem, const OwnData&
   }
 }
 
-/// Each buffer that the variant's steps use once.
-Work work_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem) {
-  Work work;
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    const BoundBuffer& buffer = bound.buffers[i];
-    const auto bytes =
-        static_cast<double>(problem.count(i)) * static_cast<double>(size_of(buffer.type));
-    const double in_sectors = std::ceil(bytes / kSectorBytes) * kSectorBytes;
-    if (buffer.role != BufferRole::output && variant.passes(i)) {
-      work.bytes_read += bytes;
-      work.moved_read += in_sectors;
-    }
-    if (is_output(buffer.role) && variant.writes(i)) {
-      work.bytes_written += bytes;
-      work.moved_written += in_sectors;
-    }
-  }
-  return work;
-}
-
 // ---- the family
 
 Parameter parameter_of(const std::string& file, const DeclaredParameter& declared) {
@@ -106,7 +85,8 @@ Buffer buffer_of(const SharedBound& bound, std::size_t i) {
   buffer.role = bound->buffers[i].role;
   buffer.type = [type = bound->buffers[i].type](const void*) { return type; };
   buffer.count = [i](const void* problem) { return as_problem(problem).count(i); };
-  if (is_output(buffer.role)) {
+  buffer.has_reference = bound->check_of(i) != nullptr;
+  if (buffer.has_reference) {
     buffer.tolerance = [bound, i](const void* problem) {
       return tolerance_of(*bound, i, as_problem(problem));
     };

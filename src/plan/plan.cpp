@@ -33,7 +33,7 @@ std::int64_t cell_bytes(const Family& family, const Variant& variant, const void
     const std::int64_t count = b.count(problem);
     const std::int64_t size = count * static_cast<std::int64_t>(size_of(b.type(problem)));
     bytes += size + 2 * kGuardBytes + buffer_alignment(size);
-    if (is_output(b.role) && variant.fills(b.name)) {
+    if (is_output(b.role) && variant.fills(b.name) && b.has_reference) {
       bytes += arrays * count * static_cast<std::int64_t>(sizeof(double));
     }
   }

@@ -174,6 +174,9 @@ std::vector<FixedColumn> work() {
                "that the accesses touch"),
       declared("operations", "", &R::operations,
                "number of arithmetic operations; a fused multiply-add counts as 2"),
+      declared("work_from", "", &R::work_from,
+               "origin of bytes and operations: declared, or assumed (a kernel file without work: "
+               "each buffer counts once, and there are no operations)"),
       declared("useful_gb_per_s", "GB/s", &R::useful_gb_per_s,
                "useful bytes divided by median time (10^9 bytes per second)", kPassed),
       declared("moved_gb_per_s", "GB/s", &R::moved_gb_per_s,

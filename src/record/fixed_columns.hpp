@@ -14,7 +14,7 @@ namespace gpuexp {
 enum class Presence {
   some,    ///< rows in which the value is known
   all,     ///< every row
-  passed,  ///< only rows with status passed or sampled
+  passed,  ///< only rows with status passed, sampled or unverified
   merged,  ///< rows of merged results in which the value is known
 };
 

@@ -21,6 +21,9 @@ inline constexpr const char* kSimulated = "simulated";
 
 /// Members have the names of their columns. An empty text or list means a missing value. Numbers
 /// are finite.
+/// ResultRecord::work_from if nothing is declared.
+inline constexpr const char* kAssumedWork = "assumed";
+
 struct ResultRecord {
   // Identity and status.
   std::string experiment;
@@ -86,6 +89,7 @@ struct ResultRecord {
   std::optional<double> useful_bytes;
   std::optional<double> moved_bytes;
   std::optional<double> operations;
+  std::string work_from;
   std::optional<double> useful_gb_per_s;
   std::optional<double> moved_gb_per_s;
   std::optional<double> link_bytes;
@@ -139,11 +143,13 @@ struct ResultRecord {
   bool operator==(const ResultRecord&) const = default;
 
   bool passed() const { return has_passed(status); }
+  bool has_values() const { return gpuexp::has_values(status); }
   /// True if the time is below the datasheet limit, because a cache served the data or a byte count
   /// is wrong.
   bool is_above_limit() const { return limit_pct.value_or(0) > 100; }
   bool is_vendor() const { return implementation == Implementation::library; }
   bool has_flag(std::string_view flag) const;
+  /// The median time, which may be compared with other rows: empty unless the row passed.
   std::optional<double> time_us() const;
   std::optional<double> half_interval_us() const;
 };

@@ -6,6 +6,7 @@ std::string_view name_of(Status status) {
   switch (status) {
     case Status::passed: return "passed";
     case Status::sampled: return "sampled";
+    case Status::unverified: return "unverified";
     case Status::incorrect: return "incorrect";
     case Status::failed: return "failed";
     case Status::skipped: return "skipped";

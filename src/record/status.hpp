@@ -7,20 +7,27 @@
 namespace gpuexp {
 
 enum class Status {
-  passed,     ///< all elements were compared and pass
-  sampled,    ///< all compared elements pass, but not all elements were compared
-  incorrect,  ///< ran, but did not pass verification
-  failed,     ///< the device refused the launch or reported a fault
-  skipped,    ///< cannot run here; the reason says why
-  timeout,    ///< did not finish in time
-  not_run,    ///< the run ended before the cell
+  passed,      ///< all elements were compared and pass
+  sampled,     ///< all compared elements pass, but not all elements were compared
+  unverified,  ///< ran, and no element is known to be wrong, but an output has no expected values
+  incorrect,   ///< ran, but did not pass verification
+  failed,      ///< the device refused the launch or reported a fault
+  skipped,     ///< cannot run here; the reason says why
+  timeout,     ///< did not finish in time
+  not_run,     ///< the run ended before the cell
 };
-inline constexpr std::array kStatuses{Status::passed, Status::sampled, Status::incorrect,
-                                      Status::failed, Status::skipped, Status::timeout,
-                                      Status::not_run};
+inline constexpr std::array kStatuses{Status::passed,    Status::sampled, Status::unverified,
+                                      Status::incorrect, Status::failed,  Status::skipped,
+                                      Status::timeout,   Status::not_run};
 std::string_view name_of(Status status);
+/// Whether the results are known to be correct.
 constexpr bool has_passed(std::optional<Status> status) {
   return status == Status::passed || status == Status::sampled;
+}
+
+/// Whether the row's times, counters and throughput are reported.
+constexpr bool has_values(std::optional<Status> status) {
+  return has_passed(status) || status == Status::unverified;
 }
 
 enum class StopReason {

@@ -21,7 +21,7 @@ void add_numbers(Json& json, const std::string& name, const ExperimentResults& e
   Json numbers = Json::array();
   bool is_known = false;
   for (const ResultRecord& row : e.rows) {
-    const Number number = row.passed() ? number_of(row) : std::nullopt;
+    const Number number = row.has_values() ? number_of(row) : std::nullopt;
     const bool has_number = number && std::isfinite(*number);
     is_known = is_known || has_number;
     numbers.push_back(has_number ? Json(std::stod(significant(*number, kChartDigits))) : Json());
@@ -66,7 +66,7 @@ Json json_of_plot(const ExperimentResults& e, const Plot& plot) {
 
 void add_roofline(Json& json, const ExperimentResults& e) {
   const auto in_roofline = [](const ResultRecord& row) {
-    return row.passed() && row.arithmetic_intensity && row.tflops && !row.is_above_limit();
+    return row.has_values() && row.arithmetic_intensity && row.tflops && !row.is_above_limit();
   };
   add_numbers(json, "intensity", e, [&](const ResultRecord& row) {
     return in_roofline(row) ? row.arithmetic_intensity : std::nullopt;
@@ -94,7 +94,7 @@ Json chart_data(const ExperimentResults& e, const Family* family) {
     if (row.is_vendor() &&
         std::find(libraries.begin(), libraries.end(), row.variant) == libraries.end())
       libraries.push_back(row.variant);
-    if (row.passed() && row.is_above_limit()) above.push_back(i);
+    if (row.has_values() && row.is_above_limit()) above.push_back(i);
   }
   json["libraries"] = libraries;
   if (!above.empty()) json["above_limit"] = std::move(above);

@@ -62,6 +62,7 @@ class ViewBuilder : public ViewColumns {
       fact("speedup over " + experiment().constant(&ResultRecord::baseline));
     if (!experiment().constant(&ResultRecord::limit_by).empty())
       fact("limit: " + experiment().constant(&ResultRecord::limit_by));
+    if (experiment().constant(&ResultRecord::work_from) == kAssumedWork) fact("work: assumed");
   }
 
   void add_labels() {
@@ -73,14 +74,14 @@ class ViewBuilder : public ViewColumns {
     add_numbers(column_of(&ResultRecord::limit_pct), "% of limit");
     if (experiment().values(&ResultRecord::limit_by).size() < 2) return;
     add("limit by", false,
-        [](const ResultRecord& row) { return row.passed() ? row.limit_by : std::string(); });
+        [](const ResultRecord& row) { return row.has_values() ? row.limit_by : std::string(); });
   }
 
   void add_predictions() {
     add_predicted_times(units_);
     std::map<std::string, double> baselines_us;
     for (const ResultRecord& row : experiment().rows) {
-      if (row.variant == row.baseline && row.predicted_time_us)
+      if (row.variant == row.baseline && row.passed() && row.predicted_time_us)
         baselines_us[group_of(experiment(), row)] = *row.predicted_time_us;
     }
     if (!baselines_us.empty()) {
@@ -92,7 +93,7 @@ class ViewBuilder : public ViewColumns {
       });
     }
     add("bound by", false,
-        [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
+        [](const ResultRecord& row) { return row.has_values() ? row.bound_by : std::string(); });
   }
 
   // Predicted times and prediction errors, in addition to measured times.
@@ -100,11 +101,11 @@ class ViewBuilder : public ViewColumns {
     if (numbers_of(column_of(&ResultRecord::prediction_error)).empty()) return;
     add_predicted_times(TimeUnits::heading);
     add("off %", true, [](const ResultRecord& row) {
-      if (!row.passed() || !row.prediction_error) return std::string();
+      if (!row.has_values() || !row.prediction_error) return std::string();
       return fmt::format("{:+.1f}", 100 * std::expm1(*row.prediction_error));
     });
     add("bound by", false,
-        [](const ResultRecord& row) { return row.passed() ? row.bound_by : std::string(); });
+        [](const ResultRecord& row) { return row.has_values() ? row.bound_by : std::string(); });
   }
 
   void add_counters() {

@@ -18,7 +18,8 @@ constexpr std::size_t kWidestBar = 32;
 constexpr std::size_t kNarrowestBar = 5;
 
 Style style_of_status(const std::string& status) {
-  return status == "skipped" || status == "not_run" ? Style::left_out : Style::wrong;
+  const bool is_wrong = status != "skipped" && status != "not_run" && status != "unverified";
+  return is_wrong ? Style::wrong : Style::left_out;
 }
 
 std::string without_trailing_spaces(std::string line) {
@@ -46,9 +47,10 @@ class TableLayout {
         line([&](std::size_t c) { return view_.columns[c].heading; }, std::string(bar_width_, ' '));
     text += options_.styled(header, Style::bold) + "\n";
     for (const ViewRow& row : view_.rows) {
-      text += row.note.empty()
-                  ? line([&](std::size_t c) { return row.cells[c]; }, bar_cell(row)) + "\n"
-                  : note(row);
+      if (row.note.empty() || row.keeps_numbers)
+        text += numbers(row) + "\n";
+      else
+        text += note(row);
     }
     return text;
   }
@@ -102,6 +104,13 @@ class TableLayout {
         without_trailing_spaces(options_.text(bar(row.bar, view_.full_bar, bar_width_)));
     const std::size_t rest = bar_width_ - display_width(shown);
     return options_.styled(shown, Style::bar) + std::string(rest, ' ');
+  }
+
+  std::string numbers(const ViewRow& row) const {
+    const std::string cells = line([&](std::size_t c) { return row.cells[c]; }, bar_cell(row));
+    if (row.note.empty()) return cells;
+    return cells + std::string(kColumnGap, ' ') +
+           options_.styled(options_.text(row.note), style_of_status(row.status));
   }
 
   // The row's labels, then the note instead of all numbers.

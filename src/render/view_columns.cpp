@@ -42,7 +42,7 @@ std::vector<double> ViewColumns::numbers_of(const ColumnHandle& column) const {
   std::vector<double> numbers;
   for (const ResultRecord& row : e_.rows) {
     const auto number = column.number(row);
-    if (row.passed() && number) numbers.push_back(*number);
+    if (row.has_values() && number) numbers.push_back(*number);
   }
   return numbers;
 }
@@ -50,7 +50,7 @@ std::vector<double> ViewColumns::numbers_of(const ColumnHandle& column) const {
 void ViewColumns::add_numbers(const ColumnHandle& column, const std::string& heading) {
   std::vector<std::optional<double>> numbers;
   for (const ResultRecord& row : e_.rows)
-    numbers.push_back(row.passed() ? column.number(row) : std::nullopt);
+    numbers.push_back(row.has_values() ? column.number(row) : std::nullopt);
   if (std::ranges::none_of(numbers, [](const auto& n) { return n.has_value(); })) return;
   const std::vector<std::string> texts = number_texts(numbers);
   view_.columns.push_back({printable(heading), true});
@@ -81,14 +81,17 @@ void ViewColumns::add_time_column(const std::string& heading, TimeUnits units,
 
 void ViewColumns::add_predicted_times(TimeUnits units) {
   add_time_column("predicted", units, [](const ResultRecord& row) {
-    return row.passed() ? row.predicted_time_us : std::nullopt;
+    return row.has_values() ? row.predicted_time_us : std::nullopt;
   });
 }
 
 void ViewColumns::add_times(TimeUnits units) {
-  add_time_column("time", units, [](const ResultRecord& row) { return row.time_us(); });
-  const auto relative = [](const ResultRecord& row) -> std::optional<double> {
-    const auto time = row.time_us();
+  const auto time_of = [](const ResultRecord& row) {
+    return row.has_values() ? row.time_median_us : std::nullopt;
+  };
+  add_time_column("time", units, time_of);
+  const auto relative = [&](const ResultRecord& row) -> std::optional<double> {
+    const auto time = time_of(row);
     const auto half = row.half_interval_us();
     return time && half && *time > 0 ? std::optional(100 * *half / *time) : std::nullopt;
   };
@@ -122,7 +125,7 @@ void ViewColumns::add_bar(const ColumnHandle& column) {
   view_.full_bar = 0;  // an earlier column's values have another unit
   for (std::size_t i = 0; i < e_.rows.size(); ++i) {
     const ResultRecord& row = e_.rows[i];
-    view_.rows[i].bar = row.passed() ? column.number(row).value_or(0) : 0;
+    view_.rows[i].bar = row.has_values() ? column.number(row).value_or(0) : 0;
     if (!row.is_above_limit()) view_.full_bar = std::max(view_.full_bar, view_.rows[i].bar);
   }
   for (ViewRow& row : view_.rows)
@@ -133,7 +136,7 @@ void ViewColumns::add_flags() {
   std::map<std::string, char> letters;
   const auto marks = [&](const ResultRecord& row) {
     std::string text;
-    if (!row.passed()) return text;
+    if (!row.has_values()) return text;
     for (const std::string& flag : row.flags) {
       const auto letter = static_cast<char>('a' + letters.size() % 26);
       const auto [found, added] = letters.emplace(flag, letter);
@@ -143,7 +146,7 @@ void ViewColumns::add_flags() {
     return text;
   };
   if (std::ranges::none_of(
-          e_.rows, [](const ResultRecord& row) { return row.passed() && !row.flags.empty(); }))
+          e_.rows, [](const ResultRecord& row) { return row.has_values() && !row.flags.empty(); }))
     return;
   add("", false, marks);
 }
@@ -164,6 +167,7 @@ void ViewColumns::add_notes() {
     std::string& status = view_.rows[i].status;
     status = row.status ? status_text(row) : "no status";
     view_.rows[i].note = printable(row.reason.empty() ? status : status + ": " + row.reason);
+    view_.rows[i].keeps_numbers = row.has_values();
   }
 }
 

@@ -48,10 +48,14 @@ void add_texts(Json& json, const char* name, const std::vector<std::string>& tex
   if (!texts.empty()) json[name] = texts;
 }
 
+bool has_numbers(const ViewRow& row) {
+  return row.note.empty() || row.keeps_numbers;
+}
+
 Json json_of_column(const ExperimentView& view, std::size_t c) {
   Json cells = Json::array();
   for (const ViewRow& row : view.rows)
-    cells.push_back(row.note.empty() || c < view.first_number ? row.cells.at(c) : "");
+    cells.push_back(has_numbers(row) || c < view.first_number ? row.cells.at(c) : "");
   const ViewColumn& column = view.columns[c];
   Json json = {{"heading", column.heading}, {"number", column.is_number}};
   json["cells"] = std::move(cells);  // a list of initializers would copy it
@@ -62,7 +66,9 @@ Json notes_of(const ExperimentView& view) {
   Json notes = Json::array();
   for (std::size_t i = 0; i < view.rows.size(); ++i) {
     const ViewRow& row = view.rows[i];
-    if (!row.note.empty()) notes.push_back(Json::array({i, row.status, row.note}));
+    if (row.note.empty()) continue;
+    notes.push_back(Json::array({i, row.status, row.note}));
+    if (row.keeps_numbers) notes.back().push_back(true);
   }
   return notes;
 }

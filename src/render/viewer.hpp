@@ -19,7 +19,8 @@ extern const std::string_view kViewerStyle;
 extern const std::string_view kViewerScript;
 
 /// The view by columns, which is compact for up to 100,000 rows. Cells are texts, a row with a note
-/// has no numbers, and empty lists other than "notes" are left out:
+/// has no numbers unless the note has a fourth member, true, and empty lists other than "notes" are
+/// left out:
 ///   { "title", "facts": […], "columns": [ {"heading", "number", "cells": […]}, … ],
 ///     "first_number", "notes": [[3, "skipped", "skipped: no such device"], …], "keys": […],
 ///     "footnotes": […], "headline", "explanations": […] }

@@ -126,7 +126,8 @@ Json row() {
   out["if"] = {{"properties",
                 {{"status",
                   {{"enum", Json::array({std::string(name_of(Status::passed)),
-                                         std::string(name_of(Status::sampled))})}}}}}};
+                                         std::string(name_of(Status::sampled)),
+                                         std::string(name_of(Status::unverified))})}}}}}};
   out["else"] = {{"properties", of_passed_rows}};
   return out;
 }

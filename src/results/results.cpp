@@ -40,11 +40,11 @@ void add_axis(ExperimentResults& e, const RecordColumn& column) {
   }
 }
 
-// True if passed rows differ in the metric, or only some of them have it.
-bool differs_between_passed(const ExperimentResults& e, const ColumnHandle& column) {
+// True if rows with values differ in the metric, or only some of them have it.
+bool differs_between_rows(const ExperimentResults& e, const ColumnHandle& column) {
   std::optional<std::string> first;
   for (const ResultRecord& row : e.rows) {
-    if (!row.passed()) continue;
+    if (!row.has_values()) continue;
     if (!first) first = column.text(row);
     if (column.text(row) != *first) return true;
   }
@@ -89,7 +89,7 @@ ExperimentResults experiment_of(std::string name, const std::vector<RecordColumn
       e.parameters.push_back(handle);
       add_axis(e, column);
     }
-    if (handle.group == &ResultRecord::metrics && differs_between_passed(e, handle))
+    if (handle.group == &ResultRecord::metrics && differs_between_rows(e, handle))
       e.metrics.push_back(handle);
   }
   return e;

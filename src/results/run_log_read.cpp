@@ -282,8 +282,8 @@ class RunLogReader {
         throw ReportError(fmt::format("{}: cell {} has lines but no row", file_, index));
       ResultRecord& record = *cell.record;
       std::vector<double>& samples_us = cell.samples_us;
-      if (cell.has_row && !record.passed()) samples_us.clear();
-      if (cell.has_row && record.passed()) {
+      if (cell.has_row && !record.has_values()) samples_us.clear();
+      if (cell.has_row && record.has_values()) {
         for (std::vector<Field>& kernel : cell.kernels)
           log_.report.kernels.rows.push_back(std::move(kernel));
       }

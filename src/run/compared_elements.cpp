@@ -4,13 +4,41 @@
 
 namespace gpuexp {
 
-std::vector<std::size_t> written_by(const Family& family, const Variant& variant) {
-  std::vector<std::size_t> written;
+namespace {
+
+bool writes(const Variant& variant, const Buffer& buffer) {
+  return is_output(buffer.role) && variant.fills(buffer.name);
+}
+
+template <class Condition>
+std::vector<std::size_t> buffers_where(const Family& family, const Condition& condition) {
+  std::vector<std::size_t> found;
   for (std::size_t i = 0; i < family.buffers.size(); ++i) {
-    const Buffer& b = family.buffers[i];
-    if (is_output(b.role) && variant.fills(b.name)) written.push_back(i);
+    if (condition(family.buffers[i])) found.push_back(i);
   }
-  return written;
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::size_t> poisoned_before(const Family& family, const Variant& variant) {
+  return buffers_where(family, [&](const Buffer& buffer) {
+    return writes(variant, buffer) || buffer.role == BufferRole::workspace;
+  });
+}
+
+std::vector<std::size_t> compared_outputs(const Family& family, const Variant& variant) {
+  return buffers_where(family, [&](const Buffer& buffer) {
+    return writes(variant, buffer) && buffer.has_reference;
+  });
+}
+
+std::vector<std::string> unverified_outputs(const Family& family, const Variant& variant) {
+  std::vector<std::string> names;
+  for (const Buffer& buffer : family.buffers) {
+    if (writes(variant, buffer) && !buffer.has_reference) names.push_back(buffer.name);
+  }
+  return names;
 }
 
 double reference_rate(const DeviceSpec& device) {
@@ -35,7 +63,7 @@ double reference_operations(const Family& family, const void* problem, const Var
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
                         double max_operations) {
   double elements = 0;
-  for (const std::size_t output : written_by(family, variant))
+  for (const std::size_t output : compared_outputs(family, variant))
     elements += static_cast<double>(family.buffers[output].count(problem));
   const double operations = std::max(elements, reference_operations(family, problem, variant));
   return operations > max_operations ? max_operations / operations : 1.0;

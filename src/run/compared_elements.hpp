@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "device/device_spec.hpp"
@@ -11,7 +12,16 @@
 
 namespace gpuexp {
 
-std::vector<std::size_t> written_by(const Family& family, const Variant& variant);
+/// Indices of the buffers whose contents a launch of the variant must not use: the outputs that it
+/// writes, and workspaces.
+std::vector<std::size_t> poisoned_before(const Family& family, const Variant& variant);
+
+/// Indices of the outputs that the variant writes and that have a reference.
+std::vector<std::size_t> compared_outputs(const Family& family, const Variant& variant);
+
+/// Names of the outputs that the variant writes and that have no reference. If there is one, rows
+/// of the variant are unverified.
+std::vector<std::string> unverified_outputs(const Family& family, const Variant& variant);
 
 /// Maximum time of a reference on a GPU at reference_rate(). On an H200, this is enough for all
 /// elements of the configs' largest products, 10^12 multiply-adds, and for one element in a

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "run/compared_elements.hpp"
 #include "run/host_refusal.hpp"
 #include "run/kernel_file_checks.hpp"
 #include "run/rounds.hpp"
@@ -161,8 +163,13 @@ bool GroupRun::accept(CellState& cell, const Verification& verification, const c
 
 void GroupRun::pass(CellState& cell) {
   const Verification& verified = *cell.row->verification;
-  cell.row->status = verified.checked < verified.elements ? Status::sampled : Status::passed;
-  cell.row->reason.clear();
+  const std::vector<std::string> unverified =
+      unverified_outputs(*experiment_.family, variant(cell));
+  cell.row->status = !unverified.empty()                    ? Status::unverified
+                     : verified.checked < verified.elements ? Status::sampled
+                                                            : Status::passed;
+  cell.row->reason =
+      unverified.empty() ? "" : fmt::format("no check of {}", fmt::join(unverified, ", "));
   for (auto& metric : session_.executor().measured_metrics(variant(cell)))
     cell.row->metrics.push_back(std::move(metric));
 }
@@ -177,7 +184,7 @@ void GroupRun::verify(CellState& cell, Mode mode, const char* when) {
       executor.launch(variant(cell), mode);
       verification = executor.check(variant(cell), mode);
     });
-    if (accept(cell, verification, when) && !has_passed(cell.row->status)) pass(cell);
+    if (accept(cell, verification, when) && !has_values(cell.row->status)) pass(cell);
   });
 }
 

@@ -159,6 +159,7 @@ void fill_work(ResultRecord& r, const Row& row, const Prediction& p) {
   r.useful_bytes = useful_bytes_of(p);
   r.moved_bytes = moved_bytes_of(p);
   if (operations > 0) r.operations = operations;
+  r.work_from = p.work.is_assumed ? kAssumedWork : "declared";
   const double link_bytes = std::max(p.work.to_peers, p.work.from_peers);
   if (link_bytes > 0) r.link_bytes = link_bytes;
   r.link_gb_per_s = per_second(row, link_bytes, 1e9);

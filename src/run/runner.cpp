@@ -252,7 +252,7 @@ class Runner {
   }
 
   bool is_counted(const Row& row) const {
-    const bool has_ended = executor_.timer() ? row.time_us.has_value() : has_passed(row.status);
+    const bool has_ended = executor_.timer() ? row.time_us.has_value() : has_values(row.status);
     return options_.kind == RunKind::measure && options_.counters && has_ended &&
            executor_.counter_reader() && !plan_.experiment(*row.group).counters.empty();
   }
@@ -307,7 +307,7 @@ class Runner {
                                 Row& row) {
     if (!experiment.baseline || !has_passed(row.status)) return;
     for (const Row& other : rows) {
-      if (other.cell->variant == experiment.baseline && other.time_us)
+      if (other.cell->variant == experiment.baseline && has_passed(other.status) && other.time_us)
         row.baseline_time_us = other.time_us->median;
     }
   }

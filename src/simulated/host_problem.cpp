@@ -146,15 +146,15 @@ std::string HostProblem::name_of(const Rank& rank, std::size_t buffer) const {
 
 void HostProblem::poison(const Variant& variant) {
   restore();
-  const std::vector<std::size_t> outputs = written_by(family_, variant);
+  const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
   if (!sampling_ && !family_.refers_to_results) {  // references do not depend on the launch
     simulator_.memory().make_all(simulator_.threads);
     for (Rank& rank : ranks_)
       rank.references->make(outputs);
   }
   for (Rank& rank : ranks_) {
-    for (const std::size_t output : outputs)
-      simulator_.memory().poison(rank.buffers[output].data(), rank.buffers[output].bytes());
+    for (const std::size_t i : poisoned_before(family_, variant))
+      simulator_.memory().poison(rank.buffers[i].data(), rank.buffers[i].bytes());
   }
 }
 
@@ -167,7 +167,7 @@ Steps HostProblem::steps(const Variant& variant, int rank) {
 std::vector<sim::KernelExecution> HostProblem::launch(const Variant& variant) {
   restore();
   for (const Rank& rank : ranks_) {
-    for (const std::size_t output : written_by(family_, variant)) {
+    for (const std::size_t output : compared_outputs(family_, variant)) {
       if (rank.buffers[output].bytes() > 0)
         simulator_.memory().find(rank.buffers[output].data())->follow_stores(sampling_.has_value());
     }
@@ -231,7 +231,7 @@ Verification HostProblem::check(const Variant& variant) {
 
 void HostProblem::check(Rank& rank, const Variant& variant, Verification& result) {
   if (sampling_) return check_sample(rank, variant, result);
-  const std::vector<std::size_t> outputs = written_by(family_, variant);
+  const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
   for (const std::size_t output : outputs)
     poison_gaps(rank, output);
   if (family_.refers_to_results) {
@@ -321,7 +321,7 @@ void HostProblem::check_whole(Rank& rank, std::size_t output, Verification& resu
 // Reads the written elements first, because restore() may overwrite them.
 void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification& result) {
   constexpr double kMaxOperations = 5e8;  // about a second
-  const std::vector<std::size_t> outputs = written_by(family_, variant);
+  const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
   const double share = affordable_share(family_, problem_.get(), variant, kMaxOperations);
   std::vector<Sample> samples;
   for (const std::size_t output : outputs)

@@ -25,7 +25,8 @@ constexpr double kPerElement = 60;
 
 bool is_large(const Work& work) {
   const double moved = work.moved_read + work.moved_written;
-  return operation_count(work) + kPerElement * moved / sizeof(float) > kMaxWork;
+  return operation_count(work) + work.untyped_operations + kPerElement * moved / sizeof(float) >
+         kMaxWork;
 }
 
 class SimulatedExecutor final : public Executor, public CounterReader {
@@ -235,7 +236,7 @@ std::string SimulationLimits::refusal(const Variant& variant, const void* proble
   return fmt::format(
       "{:.2g} operations and {:.2g} bytes are too many to execute all of its blocks, and a sample "
       "of them cannot be executed: {}; choose a smaller problem with --set",
-      operation_count(work), work.moved_read + work.moved_written, why);
+      operation_count(work) + work.untyped_operations, work.moved_read + work.moved_written, why);
 }
 
 }  // namespace gpuexp

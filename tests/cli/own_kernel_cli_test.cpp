@@ -309,6 +309,104 @@ TEST_CASE("a wrapper declares kernels of a file that it includes", "[machine_cod
   CHECK(verified_rows(file)[0]["status"] == "passed");
 }
 
+TEST_CASE("results without a check are unverified", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string without_check = KernelFolder::declared(
+      "// gpuexp: check z[i] = x[i] + y[i]\n", "// gpuexp: fast = " + kLaunch + " vs add\n");
+  const std::string file = folder.write("free.cu", without_check);
+  const std::string out = folder.path("out");
+  const Outcome run = gpuexp("run " + file + kSimulated + " --out " + out);
+  INFO(run.output);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.output, contains_text("2 rows: 2 unverified"));
+  CHECK_THAT(run.output, contains_text("unverified: no check of z"));
+  CHECK_THAT(run.output,
+             contains_text("gpuexp: 2 rows are unverified, because the kernel file has no check of "
+                           "an output: declare one, such as '// gpuexp: check y[i] = 2*x[i]'"));
+  CHECK_THAT(run.output, !contains_text("passed"));
+  const auto rows = nlohmann::json::parse(read_file(out + "/results.json"))["rows"];
+  REQUIRE(rows.size() == 2);
+  for (const auto& row : rows) {
+    CHECK(row["status"] == "unverified");
+    CHECK(row["reason"] == "no check of z");
+    CHECK(row["predicted_time_us"] > 0);
+    CHECK(row["speedup"].is_null());
+    CHECK(row["verified_pct"].is_null());
+  }
+  CHECK_THAT(gpuexp("report " + out).output, contains_text("Unverified rows are not compared."));
+  CHECK_THAT(gpuexp("explain " + out).output, !contains_text("as fast as"));
+  CHECK_THAT(gpuexp("compare " + out + " " + out).output, !contains_text("same"));
+  CHECK_THAT(gpuexp("run --resume " + out + kSimulated).output, contains_text("2 unverified"));
+  const Outcome verify = gpuexp("verify " + file + kSimulated);
+  CHECK(verify.exit_code == 2);
+  CHECK_THAT(verify.output,
+             contains_text("gpuexp: free.cu/add: nothing to verify z with; declare the expected "
+                           "values, such as '// gpuexp: check z[i] = …'"));
+}
+
+// Checks of other outputs still apply, and a variant that writes only these is verified.
+TEST_CASE("a variant is verified if all its outputs are", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const auto statuses = [&](const std::string& operation) {
+    const std::string file = folder.write(
+        "both.cu",
+        KernelFolder::declared("y[n] z[n]\n",
+                               "y[n] z[n] w[n]\n// gpuexp: both = add<<<4, 256>>>(x, y, z, n); "
+                               "add<<<4, 256>>>(y, y, w, n)\n") +
+            operation);
+    const std::string json = folder.path("report.json");
+    const Outcome outcome = gpuexp("run " + file + kSimulated + " --quiet --json " + json +
+                                   " --out " + folder.path("r"));
+    fs::remove_all(folder.path("r"));
+    std::map<std::string, std::string> found;
+    for (const auto& row : nlohmann::json::parse(read_file(json))["rows"])
+      found[row["variant"]] = row["status"];
+    return std::pair(outcome.exit_code, found);
+  };
+  const auto [code, right] = statuses("");
+  CHECK(code == 0);
+  CHECK(right.at("add") == "passed");
+  CHECK(right.at("both") == "unverified");
+}
+
+TEST_CASE("declared work sets the limit", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const auto predicted = [&](const std::string& work) {
+    const std::string file = folder.write(
+        "add.cu", KernelFolder::declared("// gpuexp: check", work + "// gpuexp: check"));
+    const Outcome outcome = gpuexp("predict " + file + " --gpu h200");
+    INFO(outcome.output);
+    CHECK(outcome.exit_code == 0);
+    return outcome.output;
+  };
+  const std::string note = "1 cell with assumed work: each buffer is read or written once";
+  CHECK_THAT(predicted(""), contains_text(note));
+  CHECK_THAT(predicted(""), contains_text(" dram "));
+  const std::string declared = predicted("// gpuexp: work fp32 = 10^6*n\n");
+  CHECK_THAT(declared, !contains_text(note));
+  CHECK_THAT(declared, contains_text(" fp32 "));
+}
+
+TEST_CASE("a command takes several kernel files", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  folder.write("other.cu", KernelFolder::declared());
+  const std::string files = folder.path("add.cu") + " " + folder.path("other.cu");
+  const auto rows = verified_rows(files);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0]["family"] == "add.cu");
+  CHECK(rows[1]["family"] == "other.cu");
+  const std::string out = folder.path("out");
+  CHECK(gpuexp("run " + files + kSimulated + " --quiet --out " + out).exit_code == 0);
+  CHECK_THAT(gpuexp("plan " + files + " --gpu h200").output, contains_text("other.cu/add/n=1000"));
+  for (const char* gpus : {"h200", "h200,rtx_4090"})
+    CHECK_THAT(gpuexp("predict " + files + " --gpu " + gpus).output,
+               contains_text("other.cu/add/n=1000"));
+}
+
 TEST_CASE("times of a kernel file are predicted for another GPU", "[machine_code]") {
   if (!has_compiler()) return;
   const Outcome outcome = gpuexp("predict " + kExamples + "vector_add.cu --gpu rtx_4090 --json");

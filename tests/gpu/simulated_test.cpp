@@ -163,7 +163,7 @@ void test_problem(BothExecutors& both, std::map<std::string, Agreement>& agreeme
   };
   compare_buffers(BufferRole::input, nullptr, agreements["inputs"]);
   both.for_each_variant([&](const Variant& variant) {
-    both.gpu.copy().poison(written_by(family, variant), both.stream);
+    both.gpu.copy().poison(poisoned_before(family, variant), both.stream);
     both.gpu.reset(variant, Mode::warm);
     both.gpu.enqueue(variant, Mode::warm);
     both.cpu.poison(variant);

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from plotting.recorded import SCHEMA_VERSION, read_report  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-STATUSES = {"passed", "sampled", "incorrect", "failed", "skipped", "timeout", "not_run"}
+STATUSES = {"passed", "sampled", "unverified", "incorrect", "failed", "skipped", "timeout", "not_run"}
 VALIDATOR = GPUEXP = SAMPLE_REPORT = None
 
 

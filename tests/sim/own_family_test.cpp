@@ -322,13 +322,13 @@ TEST_CASE("a sum with atomics passes, and zero fails", "[own_family]") {
 constexpr const char* kSums = R"(// gpuexp: n = 1000
 // gpuexp: blocks = 4
 // gpuexp: x[n] = integers(0, 10)
-// gpuexp: sums[blocks]
+// gpuexp: workspace sums[blocks]
 // gpuexp: total[1]
 // gpuexp: two = sum<<<blocks, 256>>>(x, sums, n); sum<<<1, 256>>>(sums, total, blocks)
 // gpuexp: one = memset(total, 0); add<<<blocks, 256>>>(x, total, n) vs two
 // gpuexp: forgets = add<<<blocks, 256>>>(x, total, n)
 // gpuexp: swapped = add<<<blocks, 256>>>(x, total, n); memset(total, 0)
-// gpuexp: check sums[b] = sum(k < ceil_div(n, blocks): k*blocks + b < n ? x[k*blocks + b] : 0)
+// gpuexp: early = keep<<<1, 32>>>(sums, total); sum<<<blocks, 256>>>(x, sums, n)
 // gpuexp: check total[i] = sum(k < n: x[k])
 __global__ void sum(const float* x, float* sums, int n) {
   __shared__ float partial[256];
@@ -345,6 +345,7 @@ __global__ void add(const float* x, float* total, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) atomicAdd(total, x[i]);
 }
+__global__ void keep(float* sums, float* total) { total[0] = sums[0]; }
 )";
 
 TEST_CASE("the steps of a variant run in order", "[own_family]") {
@@ -354,9 +355,42 @@ TEST_CASE("the steps of a variant run in order", "[own_family]") {
   CHECK(failure(family, "two").empty());
   CHECK(failure(family, "two", {1023, 7}).empty());
   CHECK(failure(family, "one").empty());
-  CHECK_THAT(failure(family, "forgets"),
-             contains_text("are read before anything wrote them: byte 0 of buffer total"));
-  CHECK_THAT(failure(family, "swapped"), contains_text("read before anything wrote them"));
+  for (const char* wrong : {"forgets", "swapped"})
+    CHECK_THAT(failure(family, wrong),
+               contains_text("are read before anything wrote them: byte 0 of buffer total"));
+}
+
+// A variant that reads the results of another variant's launch would seem right.
+TEST_CASE("a workspace has no contents before each launch", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("sums.cu", kSums);
+  const auto device_executor = executor();
+  device_executor->set_up(family, family.defaults(), 7);
+  CHECK(device_executor->verify(*family.find("two"), Mode::cold).passed());
+  try {
+    device_executor->verify(*family.find("early"), Mode::cold);
+    FAIL("the launch read what an earlier one wrote");
+  } catch (const DeviceError& error) {
+    CHECK_THAT(error.what(),
+               contains_text("are read before anything wrote them: byte 0 of buffer sums"));
+  }
+}
+
+TEST_CASE("products that are too large to execute are sampled", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("gemm.cu", kProduct);
+  const auto is_sampled = [&](std::int64_t size) {
+    Values values = family.defaults();
+    for (const char* name : {"M", "N", "K"})
+      values[static_cast<std::size_t>(family.find_parameter(name) - family.parameters.data())] =
+          size;
+    const auto problem = family.make_problem(values);
+    return sampling_of(family.variants.at(0), problem.get(), {}, 1).has_value();
+  };
+  CHECK(!is_sampled(512));
+  CHECK(is_sampled(2048));
 }
 
 constexpr const char* kFaults = R"(// gpuexp: n = 100

@@ -180,11 +180,12 @@ TEST_CASE("statements that are not understood", "[declaration]") {
        {"n = 4\n4 = n", "2:12: expected a statement, found '4 = n'"},
        {"run fast",
         "1:12: 'run fast' is not a statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
-        "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, tolerance or option"},
+        "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, require, work, tolerance or "
+        "option"},
        {"chek y[i] = 4",
         "1:12: 'chek y[i] = 4' is not a statement; did you mean 'check'? expected NAME = VALUES, "
-        "BUFFER[EXTENT], [NAME =] KERNEL<<<GRID, BLOCK>>>, in, out, in_out, check, require, "
-        "tolerance or option"},
+        "BUFFER[EXTENT], [NAME =] KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, "
+        "require, work, tolerance or option"},
        {"in", "1:14: expected the name of a buffer, found the end of the line"},
        {"in 4", "1:15: expected the name of a buffer, found '4'"},
        {"in x", "1:16: expected the extent of x, such as x[n], found the end of the line"},
@@ -343,24 +344,40 @@ TEST_CASE("values that are not understood", "[declaration]") {
 }
 
 TEST_CASE("statements that are given twice", "[declaration]") {
-  check_cases({{"n = 4\n n = 8", "2:13: parameter 'n' is declared twice, first in line 1"},
-               {"x[4] x[8]", "1:17: buffer 'x' is declared twice, first in line 1"},
-               {"x[4]\nin x[4]", "2:15: buffer 'x' is declared twice, first in line 1"},
-               {"n = 4\nn[4]",
-                "2:12: buffer 'n' has the name of the parameter in line 1; rename one of "
-                "them"},
-               {"n[4]\nn = 4",
-                "2:12: parameter 'n' has the name of the buffer in line 1; rename one of "
-                "them"},
-               {"f<<<1, 2>>>\nf<<<2, 2>>>", "2:12: variant 'f' is declared twice, first in line 1"},
-               {"check y[i] = 1\ncheck y[j] = 2",
-                "2:18: the check of 'y' is declared twice, first in line 1"},
-               {"tolerance 0.1\ntolerance 0.1", "2:12: the tolerance is declared twice"}});
+  check_cases(
+      {{"n = 4\n n = 8", "2:13: parameter 'n' is declared twice, first in line 1"},
+       {"x[4] x[8]", "1:17: buffer 'x' is declared twice, first in line 1"},
+       {"x[4]\nin x[4]", "2:15: buffer 'x' is declared twice, first in line 1"},
+       {"n = 4\nn[4]",
+        "2:12: buffer 'n' has the name of the parameter in line 1; rename one of "
+        "them"},
+       {"n[4]\nn = 4",
+        "2:12: parameter 'n' has the name of the buffer in line 1; rename one of "
+        "them"},
+       {"f<<<1, 2>>>\nf<<<2, 2>>>", "2:12: variant 'f' is declared twice, first in line 1"},
+       {"check y[i] = 1\ncheck y[j] = 2",
+        "2:18: the check of 'y' is declared twice, first in line 1"},
+       {"tolerance 0.1\ntolerance 0.1", "2:12: the tolerance is declared twice"},
+       {"work fp32 = 1\nwork fp32 = 2", "2:12: work 'fp32' is declared twice, first in line 1"},
+       {"work f fp32 = 1\nwork f fp32 = 2",
+        "2:12: work 'f fp32' is declared twice, first in line 1"}});
 }
 
 TEST_CASE("checks, requirements, tolerances and options that are not understood", "[declaration]") {
   check_cases(
-      {{"check",
+      {{"work", "1:16: expected a quantity of work, such as fp32, found the end of the line"},
+       {"work 4", "1:17: expected a quantity of work, such as fp32, found '4'"},
+       {"work flops = 4",
+        "1:17: unknown quantity of work 'flops'; allowed: bytes_read, bytes_written, fp64, fp32, "
+        "fp16, int32, tensor_fp64, tensor_tf32, tensor_fp16_fp32, tensor_fp16_fp16, "
+        "tensor_bf16_fp32, tensor_fp8_fp32, tensor_int8_int32"},
+       {"work naive fp23 = 4",
+        "1:23: unknown quantity of work 'fp23'; did you mean 'fp32'? allowed: bytes_read, "
+        "bytes_written, fp64, fp32, fp16, int32, tensor_fp64, tensor_tf32, tensor_fp16_fp32, "
+        "tensor_fp16_fp16, tensor_bf16_fp32, tensor_fp8_fp32, tensor_int8_int32"},
+       {"work fp32", "1:21: expected '=' after the quantity, found the end of the line"},
+       {"work fp32 =", "1:23: expected a number, a name, a function call or '(', found the end"},
+       {"check",
         "1:17: expected the output of a check such as C[i][j] = A[i][j] + 1, "
         "found the end"},
        {"check y[i] = x[i] +",

@@ -220,7 +220,7 @@ TEST_CASE("a pointer that is not const may be an input", "[own_binding]") {
                 "check z[i] = 1",
                 "4:12: no launch uses the buffer 'z'; remove it, or pass it to a kernel"},
                {"a = 2\nx[4]\nin v[4]\nscale<<<1, 4>>>(v, x, a)",
-                "4:12: scale has no output to check: it passes no 'out' or 'in_out' buffer to a "
+                "4:12: scale has no output: it passes no 'out' or 'in_out' buffer to a "
                 "pointer that is not const"}});
 }
 
@@ -319,20 +319,16 @@ TEST_CASE("buffers that do not fit their use", "[own_binding]") {
         "2:16: 'm' has no value; declare it, such as in m = 1024, or use a declared parameter; "
         "allowed: n"},
        {"x[4] z[4]\na = 0.5\nscale<<<1, 4>>>\ncheck z[i] = a*x[i]\nb = 4",
-        "5:12: no launch, extent or check uses the parameter 'b'; remove it"},
+        "5:12: no launch, extent, check or work uses the parameter 'b'; remove it"},
        {kAdd + "\ntolerance = 1e-3",
-        "7:12: no launch, extent or check uses the parameter 'tolerance'; remove it, or write "
+        "7:12: no launch, extent, check or work uses the parameter 'tolerance'; remove it, or "
+        "write "
         "'tolerance 1e-3' without ="}});
 }
 
 TEST_CASE("checks that do not fit the buffers", "[own_binding]") {
   check_cases(
-      {{"n = 4\nx[n] y[n] z[n]\nadd<<<1, 4>>>",
-        "2:22: output 'z' has no check, so its values cannot be verified; add one, such as 'check "
-        "z[i] = …', or declare the buffer as 'in z' if no kernel writes it"},
-       {"n = 4\nx[n] y[n] z[n][n][2][1]\nadd<<<1, 4>>>",
-        "2:22: output 'z' has no check, so its values cannot be verified; add one, such as 'check "
-        "z[i][j][k][l] = …', or declare the buffer as 'in z' if no kernel writes it"},
+      {{"n = 4\nx[n] y[n] z[n]\nadd<<<1, 4>>>", ""},
        {kAdd + "\ncheck x[i] = 1", "7:18: 'x' is not an output; allowed: z"},
        {kAdd + "\ncheck zz[i] = 1", "7:18: 'zz' is not an output; did you mean 'z'? allowed: z"},
        {add_with("z[i] =", "z[i][j] ="), "6:18: 'z' has 1 dimension, found 2 indices"},
@@ -351,7 +347,93 @@ TEST_CASE("checks that do not fit the buffers", "[own_binding]") {
        {"a = 2\nx[4]\nz[4]\nw[4]\nz1 = scale<<<1, 4>>>\nz2 = scale<<<1, 4>>>(w, x, a)\n"
         "check z[i] = a*x[i]\ncheck w[i] = z[i]",
         "8:25: 'z' is an output; a check can read inputs, and its own output before the launch: "
-        "write the expression of z instead"}});
+        "write the expression of z instead"},
+       {chain_with("w[n]", "workspace w[n]"), "8:18: 'w' is not an output; allowed: z"},
+       {replaced(chain_with("z[n]", "workspace z[n]"),
+                 "check z[i] = a*x[i]\ncheck w[i] = x[i] + a*x[i]", "check w[i] = x[i] + z[i]"),
+        "7:32: 'z' is a workspace, without contents before the launch; a check can read inputs"}});
+}
+
+TEST_CASE("outputs without a check have no reference", "[own_binding]") {
+  const Family f = family(
+      "n = 4\nx[n] y[n] z[n] w[n]\nadd<<<1, 4>>>\nboth = add<<<1, 4>>>; add<<<1, 4>>>(x, z, w, n)\n"
+      "check w[i] = 2*x[i] + y[i]");
+  CHECK(!f.buffers[2].has_reference);
+  CHECK(!f.buffers[2].tolerance);
+  CHECK(f.buffers[3].has_reference);
+  const auto problem = f.make_problem(f.defaults());
+  CHECK(f.reference_operations(problem.get()) > 0);
+  std::vector<double> values(8);
+  const auto data = f.make_data(RankBuffers(0, {std::vector<void*>(4)}));
+  CHECK(f.reference(problem.get(), data.get(), {{}, {values.data(), values.data() + 4}})
+            .all()
+            .size() == 1);
+  CHECK(f.reference(problem.get(), data.get(), {{}, {}}).all().empty());
+}
+
+TEST_CASE("a workspace is neither an output nor work", "[own_binding]") {
+  const std::string declared =
+      replaced(chain_with("z[n]", "workspace z[n]"), "check z[i] = a*x[i]\n", "");
+  const Family f = family(declared);
+  CHECK(f.buffers[1].role == BufferRole::workspace);
+  CHECK(f.variants[0].writes == std::vector<std::string>{"w"});
+  const auto problem = f.make_problem(f.defaults());
+  CHECK(f.variants[0].work(problem.get()).bytes_read == 256);
+  CHECK(f.variants[0].work(problem.get()).bytes_written == 256);
+  check_cases(
+      {{replaced(declared, "workspace z[n]", "workspace z[n] = zeros"),
+        "4:29: 'z' is a workspace, so it has no contents before the launch; if the kernel reads "
+        "them, declare it as 'in_out z'"},
+       {replaced(declared, "scale<<<1, 64>>>(z, x, a); ", ""),
+        "4:22: no launch writes the workspace 'z'; declare it as 'in z'"},
+       {replaced(declared, "scale<<<1, 64>>>(z, x, a); add<<<1, 64>>>(x, z, w, n)",
+                 "add<<<1, 64>>>(x, z, w, n); scale<<<1, 64>>>(z, x, a)"),
+        "6:37: add reads 'z' through a const pointer, but 'z' is a workspace without contents "
+        "before "
+        "the launch; declare it as 'in_out z', or write it in an earlier step"},
+       {"a = 2\nx[4]\nworkspace z[4]\nscale<<<1, 4>>>",
+        "4:12: scale has no output: it passes no 'out' or 'in_out' buffer to a pointer that is not "
+        "const"}});
+}
+
+double operations_of(const Work& work, Pipe pipe) {
+  for (const Operations& operations : work.operations) {
+    if (operations.pipe == pipe) return operations.count;
+  }
+  return 0;
+}
+
+TEST_CASE("work is declared for all variants or for one", "[own_binding]") {
+  const Family f = family(
+      "a = 2\nn = 64\nx[n]\nz[n]\nall = scale<<<1, 64>>>\none = scale<<<1, 64>>>\n"
+      "check z[i] = a*x[i]\nwork one fp32 = n^2/2\nwork fp32 = 0.5\nwork tensor_bf16_fp32 = n\n"
+      "work one bytes_read = 33");
+  const auto problem = f.make_problem(f.defaults());
+  const Work all = f.variants[0].work(problem.get());
+  CHECK(operations_of(all, Pipe::fp32) == 0.5);
+  CHECK(operations_of(all, Pipe::tensor_bf16_fp32) == 64);
+  CHECK(all.bytes_read == 256);
+  CHECK(all.untyped_operations == 0);
+  CHECK(!all.is_assumed);
+  const Work one = f.variants[1].work(problem.get());
+  CHECK(operations_of(one, Pipe::fp32) == 2048);
+  CHECK(one.bytes_read == 33);
+  CHECK(one.moved_read == 64);
+  CHECK(one.bytes_written == 256);
+  const Family assumed = family(kAdd);
+  const Work of_add = assumed.variants[0].work(assumed.make_problem(assumed.defaults()).get());
+  CHECK(of_add.is_assumed);
+  CHECK(of_add.operations.empty());
+  CHECK(of_add.untyped_operations == 2000);
+  check_cases(
+      {{kAdd + "\nwork fp32 = n - 2000", "7:24: the work 'n - 2000' is -1000; expected at least 0"},
+       {kAdd + "\nwork fp32 = n/0", "7:25: division by zero in 1000 / 0"},
+       {kAdd + "\nwork fp32 = m",
+        "7:24: 'm' has no value; declare it, such as in m = 1024, or use a declared parameter; "
+        "allowed: n"},
+       {kAdd + "\nwork ad fp32 = n",
+        "7:20: 'ad' is not a variant; did you mean 'add'? allowed: add"},
+       {kAdd + "\nm = 4\nwork fp32 = m", ""}});
 }
 
 TEST_CASE("problems that cannot be evaluated", "[own_binding]") {

@@ -80,7 +80,8 @@ TEST_CASE("a value outside its enumeration is rejected with its place", "[record
         "r.json: rows[0].mode: expected cold, warm, graph, back_to_back, back_to_back_graph or "
         "profile, found \"hot\"");
   CHECK(error_of("status", "text", "\"lucky\"") ==
-        "r.json: rows[0].status: expected passed, sampled, incorrect, failed, skipped, timeout or "
+        "r.json: rows[0].status: expected passed, sampled, unverified, incorrect, failed, skipped, "
+        "timeout or "
         "not_run, "
         "found \"lucky\"");
   CHECK_THAT(error_of("stop_reason", "text", "\"\""),

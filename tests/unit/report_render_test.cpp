@@ -1,5 +1,7 @@
 // Rendered reports: golden tables, and headlines that claim only what the numbers support.
 
+#include <algorithm>
+
 #include "analysis/headline.hpp"
 #include "base/text.hpp"
 #include "render/markdown.hpp"
@@ -166,6 +168,25 @@ ladder: matmul
 
 10 rows: 5 passed, 1 incorrect, 1 skipped, 1 failed, 1 timeout, 1 not_run
 )");
+}
+
+TEST_CASE("An unverified row keeps its numbers, but is not compared", "[report][terminal]") {
+  Report report = small_report();
+  const auto cublas = std::ranges::find(report.table.rows, "cublas", &ResultRecord::variant);
+  REQUIRE(cublas != report.table.rows.end());
+  cublas->status = Status::unverified;
+  cublas->reason = "no check of c";
+  cublas->speedup.reset();
+  TerminalOptions options;
+  options.width = 200;
+  const std::string text = render_terminal(page_of(report), options);
+  INFO(text);
+  CHECK_THAT(text, contains_text("cublas      2048  400.0 "));
+  CHECK_THAT(text, contains_text("  unverified: no check of c\n"));
+  CHECK_THAT(text, contains_text("10 rows: 4 passed, 1 unverified, 1 incorrect"));
+  CHECK_THAT(text, contains_text("smem_tile is "));
+  CHECK_THAT(text, !contains_text("cublas is"));
+  CHECK_THAT(render_markdown(page_of(report)), contains_text("| unverified: no check of c |"));
 }
 
 TEST_CASE("Colour changes only the colour", "[report][terminal]") {

@@ -33,8 +33,8 @@ TEST_CASE("the results schema has every column with its description", "[schema]"
     CHECK((schema.contains("enum") || schema.contains("type")));
   }
   CHECK(row["properties"].size() == fixed_columns().size() + 1);  // and the samples
-  CHECK(row["properties"]["status"]["enum"] ==
-        Json({"passed", "sampled", "incorrect", "failed", "skipped", "timeout", "not_run"}));
+  CHECK(row["properties"]["status"]["enum"] == Json({"passed", "sampled", "unverified", "incorrect",
+                                                     "failed", "skipped", "timeout", "not_run"}));
   CHECK(row["properties"]["mode"]["enum"] ==
         Json({"cold", "warm", "graph", "back_to_back", "back_to_back_graph", "profile"}));
   CHECK(row["properties"]["stop_reason"]["enum"] ==

@@ -75,7 +75,7 @@ class Table {
   textOf(row) {
     this.texts ??= [];
     const cells = this.view.columns.map((column) => column.cells[row]);
-    return (this.texts[row] ??= [...cells, ...(this.view.notes[row] ?? [])].join(" ").toLowerCase());
+    return (this.texts[row] ??= [...cells, ...(this.view.notes[row] ?? []).slice(0, 2)].join(" ").toLowerCase());
   }
 
   select() {
@@ -104,11 +104,12 @@ class Table {
 
   row(row) {
     const {view} = this;
-    const note = view.notes[row];
-    const columns = note ? view.columns.slice(0, view.first_number) : view.columns;
+    const [, note, keepsNumbers] = view.notes[row] ?? [];
+    const isLost = note && !keepsNumbers;
+    const columns = isLost ? view.columns.slice(0, view.first_number) : view.columns;
     const cells = columns.map((column, c) => el("td" + (column.number ? ".n" : ""), this.cell(column, row, c)));
-    if (note) cells.push(Object.assign(el("td", note[1]), {colSpan: view.columns.length - view.first_number}));
-    const line = el("tr" + (note ? ".lost" : ""), cells);
+    if (note) cells.push(Object.assign(el("td", note), {colSpan: isLost ? view.columns.length - view.first_number : 1}));
+    const line = el("tr" + (isLost ? ".lost" : ""), cells);
     if (!view.isSummary) line.id = keyOf(view, row);
     return line;
   }
