@@ -245,7 +245,9 @@ std::string held_text(const std::vector<HeldClaim>& claims) {
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-void print_text(const Family& f, const Registry& registry) {
+using Sections = std::vector<own::DeclarationSection>;
+
+void print_text(const Family& f, const Registry& registry, const Sections& declared) {
   fmt::print("{}\n{}\n{}\n", f.id, paragraph(f.question, kTextWidth, 2),
              paragraph(f.physics, kTextWidth, 2));
   fmt::print("parameters\n");
@@ -255,6 +257,11 @@ void print_text(const Family& f, const Registry& registry) {
   if (!f.metrics.empty()) fmt::print("\nmetrics\n");
   for (const Metric& m : f.metrics) {
     fmt::print("  metric.{}{}: {}\n", m.name, m.unit.empty() ? "" : " [" + m.unit + "]", m.doc);
+  }
+  for (const own::DeclarationSection& section : declared) {
+    fmt::print("\n{}\n", section.title);
+    for (const std::string& line : section.lines)
+      fmt::print("{}", paragraph(line, kTextWidth, 2));
   }
   fmt::print("\nvariants\n");
   for (const Variant& v : f.variants) {
@@ -277,7 +284,7 @@ Json held_json(const HeldClaim& claim) {
   return {{"claim", claim.text}, {"quantity", claim.quantity}, {"number", claim.number}};
 }
 
-Json to_json(const Family& f, const Registry& registry) {
+Json to_json(const Family& f, const Registry& registry, const Sections& declared) {
   Json out{{"id", f.id}, {"question", f.question}, {"physics", f.physics}};
   for (const Parameter& p : f.parameters) {
     Json entry{{"name", p.name}, {"unit", p.unit}, {"doc", p.doc}};
@@ -309,6 +316,8 @@ Json to_json(const Family& f, const Registry& registry) {
     out["variants"].push_back(entry);
   }
   out["tolerance"] = f.tolerance_derivation;
+  for (const own::DeclarationSection& section : declared)
+    out["declaration"][section.title] = section.lines;
   return out;
 }
 
@@ -329,17 +338,19 @@ std::vector<const Variant*> own_variants(const Family& family) {
 
 ExitCode run(const Context& context, const DescribeArguments& options) {
   const Family& family = find_family(context.registry, options.family);
+  const Sections declared =
+      is_kernel_file(options.family) ? context.kernel_files.sections(options.family) : Sections{};
   // In mode cold no variant is skipped because of the mode, which has no effect on the code.
   const Config config = single_experiment(family, own_variants(family), Mode::cold, options.sets);
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
   const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
   if (options.json) {
-    Json json = to_json(family, context.registry);
+    Json json = to_json(family, context.registry, declared);
     json["machine_code"] = code_json(plan, context.resources);
     fmt::print("{}\n", json.dump(2));
   } else {
-    print_text(family, context.registry);
+    print_text(family, context.registry, declared);
     fmt::print("\n{}", code_text(plan, context.resources));
   }
   return ExitCode::ok;

@@ -306,4 +306,11 @@ std::vector<std::string> kernels_in(std::string_view source) {
   return names;
 }
 
+std::map<std::string, std::size_t, std::less<>> kernel_lines(std::string_view source) {
+  std::map<std::string, std::size_t, std::less<>> lines;
+  for (const DeclaredKernel& kernel : declared_kernels(source))
+    lines[kernel.name] = kernel.line;
+  return lines;
+}
+
 }  // namespace gpuexp

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,5 +39,8 @@ std::vector<KernelSignature> signatures(const CubinKernels& kernels, std::string
 
 /// Names of the kernels that the source declares, in order, each once.
 std::vector<std::string> kernels_in(std::string_view source);
+
+/// The line of each kernel's name in the source, from 1; of several declarations, the last.
+std::map<std::string, std::size_t, std::less<>> kernel_lines(std::string_view source);
 
 }  // namespace gpuexp

@@ -97,7 +97,7 @@ class Binder {
   }
 
   BoundVariant bind(const DeclaredVariant& declared) {
-    BoundVariant variant{declared.id, declared.compare_to, {}, declared.place};
+    BoundVariant variant{declared.id, declared.compare_to, {}, declared.place, declared.why};
     for (const DeclaredStep& step : declared.steps)
       variant.steps.push_back(
           std::visit([&](const auto& of) -> BoundStep { return bind(of); }, step));
@@ -192,6 +192,13 @@ class Binder {
 
   BoundArgument number_argument(const DeclaredLaunch& launch, const KernelParameter& parameter,
                                 const PlacedExpression& argument) const {
+    for (const char* object : {"cudaTextureObject_t", "cudaSurfaceObject_t"}) {
+      if (parameter.spelled.find(object) == std::string::npos) continue;
+      fail_at(argument.place,
+              fmt::format("{} is a texture or surface, which is not supported; pass "
+                          "a pointer",
+                          text_of_parameter(parameter, launch)));
+    }
     if (!is_number(parameter.type))
       fail_at(argument.place,
               fmt::format("{} has a type that is not supported; expected a pointer, an integer, "

@@ -61,6 +61,7 @@ struct BoundVariant {
   std::string compare_to;  ///< may be empty
   std::vector<BoundStep> steps;
   Place place;
+  std::string why = {};  ///< comments about the variant; may be empty
 
   /// The kernels among the steps, in order.
   std::vector<const BoundLaunch*> launches() const;

@@ -87,6 +87,8 @@ struct DeclaredVariant {
   std::string compare_to;           ///< may be empty
   std::vector<DeclaredStep> steps;  ///< in order of execution; at least one is a kernel
   Place place;
+  std::string why =
+      {};  ///< comments about the variant in the file (variant_whys.hpp); may be empty
 };
 
 /// work [VARIANT] QUANTITY = AMOUNT: bytes, or operations of a type.

@@ -15,6 +15,7 @@
 #include "compile/kernel_symbols.hpp"
 #include "own/parameter_values.hpp"
 #include "own/statement.hpp"
+#include "own/variant_whys.hpp"
 #include "own/work_amounts.hpp"
 
 namespace gpuexp::own {
@@ -420,7 +421,9 @@ Declaration read_declaration(const std::string& file, std::string_view source) {
     const bool is_comment = trimmed(statement).empty() && statement.size() < text.size();
     if (!is_comment) reader.read({file, line, whole, statement});
   }
-  return reader.finished(source);
+  Declaration declaration = reader.finished(source);
+  set_whys(declaration, source);
+  return declaration;
 }
 
 }  // namespace gpuexp::own

@@ -105,7 +105,7 @@ std::optional<std::string> unsupported(const Bound& bound, const BoundVariant& v
   return std::nullopt;
 }
 
-std::string why_of(const Bound& bound, const BoundVariant& variant) {
+std::string launches_text(const Bound& bound, const BoundVariant& variant) {
   std::vector<std::string> steps;
   for (const BoundStep& step : variant.steps) {
     const auto* const launch = std::get_if<BoundLaunch>(&step);
@@ -120,7 +120,7 @@ Variant variant_of(const SharedBound& bound, std::size_t index) {
   Variant variant;
   variant.id = declared.id;
   variant.compare_to = declared.compare_to;
-  variant.why = why_of(*bound, declared);
+  variant.why = declared.why.empty() ? launches_text(*bound, declared) : declared.why;
   for (std::size_t i = 0; i < bound->buffers.size(); ++i) {
     if (is_output(bound->buffers[i].role) && declared.writes(i))
       variant.writes.push_back(bound->buffers[i].declared.name);

@@ -130,6 +130,10 @@ const Family& OwnFiles::load(const fs::path& file) {
   return *loaded(file).family;
 }
 
+std::vector<DeclarationSection> OwnFiles::sections(const fs::path& file) {
+  return sections_of(*loaded(file).bound);
+}
+
 std::string OwnFiles::config_text(const fs::path& file) {
   const File& of = loaded(file);
   // JSON would replace other bytes.

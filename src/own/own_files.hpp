@@ -11,6 +11,7 @@
 
 #include "compile/source_compiler.hpp"
 #include "family/registry.hpp"
+#include "own/declaration_text.hpp"
 
 namespace gpuexp::own {
 
@@ -28,6 +29,9 @@ class OwnFiles {
   /// Loads the file and returns a config with one experiment: all variants with the axes that the
   /// file declares. Throws like load().
   std::string config_text(const std::filesystem::path& file);
+
+  /// The loaded file's declaration in sections: buffers, launches, checks. Throws like load().
+  std::vector<DeclarationSection> sections(const std::filesystem::path& file);
 
   /// The functions above and the verification of loaded files, for a registry. This object must
   /// outlive them.

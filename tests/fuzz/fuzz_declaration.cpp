@@ -5,6 +5,7 @@
 #include "compile/kernel_symbols.hpp"
 #include "fuzz/promises.hpp"
 #include "own/declaration_reader.hpp"
+#include "own/declaration_text.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"
 
@@ -98,8 +99,10 @@ void fuzz_declaration(std::string_view text) {
     own::Declaration declaration = own::read_declaration(kFile, source);
     check_declaration(declaration, source);
     const std::vector<own::DeclaredParameter> parameters = declaration.parameters;
-    const Family family =
-        own::family_of(kFile, std::move(declaration), kernels_of(source), kernels_in(source));
+    const own::SharedBound bound =
+        own::bound_to(std::move(declaration), kernels_of(source), kernels_in(source));
+    require(!own::sections_of(*bound).empty(), "a declaration has a text");
+    const Family family = own::family_of(kFile, bound);
     // Each axis by itself; the other parameters have their first value.
     check_problem(family, family.defaults());
     for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -144,6 +144,38 @@ TEST_CASE("a grid may begin with parentheses", "[declaration]") {
   CHECK(launch_of(declared("f<<<(n), (n)>>>()").variants[0]).arguments->empty());
 }
 
+TEST_CASE("comments explain the variants", "[declaration]") {
+  const Declaration d = read(
+      "// A file of kernels.\n"
+      "// gpuexp: naive<<<1, 32>>>\n"
+      "// gpuexp: tile = tiled<<<1, 32>>>\n"
+      "// gpuexp: both = naive<<<1, 32>>>; tiled<<<1, 32>>>; naive<<<1, 32>>>\n"
+      "// gpuexp: bare<<<1, 32>>>\n"
+      "// gpuexp: last<<<1, 32>>>\n"
+      "// One thread per element.\n"
+      "//   Loads are strided.\n"
+      "extern \"C\" __global__ void __launch_bounds__(256) naive(float* x) {\n"
+      "  // not this one\n"
+      "}\n"
+      "__global__ void bare(float* x) {}\n"
+      "// not directly above\n"
+      "\n"
+      "__global__ void last(float* x) {}\n"
+      "// ---- tile: tiles in shared memory\n"
+      "// Each block copies a tile.\n"
+      "\n"
+      "/// Copies tiles.\n"
+      "template <int N>\n"
+      "__global__ void\n"
+      "tiled(float* x) {}\n");
+  std::vector<std::string> whys;
+  for (const DeclaredVariant& variant : d.variants)
+    whys.push_back(variant.why);
+  CHECK(whys == std::vector<std::string>{
+                    "One thread per element. Loads are strided.", "Each block copies a tile.",
+                    "One thread per element. Loads are strided. Copies tiles.", "", ""});
+}
+
 TEST_CASE("a file without statements lists its kernels", "[declaration]") {
   const auto error = [](const std::string& source) {
     try {

@@ -10,6 +10,7 @@
 #include "device/device_spec.hpp"
 #include "own/check_errors.hpp"
 #include "own/declaration_reader.hpp"
+#include "own/declaration_text.hpp"
 #include "own/exact_sums.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"
@@ -26,6 +27,7 @@ extern "C" __global__ void nameless(float*, int) {}
 extern "C" __global__ void pointers(float** z) {}
 extern "C" __global__ void structure(float* z, float4 v) {}
 extern "C" __global__ void whole(int* z, const int* x, unsigned n) {}
+extern "C" __global__ void fetch(float* z, cudaTextureObject_t t) {}
 )";
 
 /// The declaration's statements come first, so that line 1 is the first statement.
@@ -231,7 +233,7 @@ TEST_CASE("launches that do not fit the kernels", "[own_binding]") {
         "kernel<<<ceil_div(n, 256), 256>>>'"},
        {add_with("add<<<", "ad<<<"),
         "5:12: the file has no kernel 'ad'; did you mean 'add'? allowed: add, scale, bytes, "
-        "nameless, pointers, structure, whole"},
+        "nameless, pointers, structure, whole, fetch"},
        {add_with("256>>>", "256>>>(x, y, z)"),
         "5:12: add(const float* x, const float* y, float* z, int n) has 4 parameters, but the "
         "launch has 3 arguments"},
@@ -267,6 +269,9 @@ TEST_CASE("launches that do not fit the kernels", "[own_binding]") {
        {"z[4]\nstructure<<<1, 4>>>(z, 1)\ncheck z[i] = 1",
         "2:35: parameter 'float4 v' of structure has a type that is not supported; expected a "
         "pointer, an integer, bool, float or double"},
+       {"z[4]\nfetch<<<1, 4>>>(z, 0)\ncheck z[i] = 1",
+        "2:31: parameter 'cudaTextureObject_t t' of fetch is a texture or surface, which is not "
+        "supported; pass a pointer"},
        {"x[4] z[4]\na = 1\nscale<<<1, 4>>>\nwhole<<<1, 4>>>(z, x, 4)\ncheck z[i] = 1",
         "4:28: z has elements of type int32 in this launch and fp32 in a launch above; expected "
         "one type"}});
@@ -394,6 +399,29 @@ TEST_CASE("a workspace is neither an output nor work", "[own_binding]") {
        {"a = 2\nx[4]\nworkspace z[4]\nscale<<<1, 4>>>",
         "4:12: scale has no output: it passes no 'out' or 'in_out' buffer to a pointer that is not "
         "const"}});
+}
+
+TEST_CASE("the text of a declaration has roles, types and arguments", "[own_binding]") {
+  const std::string declared =
+      replaced(chain_with("z[n]", "workspace z[n]\nin_out v[n][2] = integers(0, n)"),
+               "check z[i] = a*x[i]\n", "");
+  std::vector<std::string> text;
+  for (const DeclarationSection& section :
+       sections_of(*bound(declared + "\nrequire n > 4\nwork both fp32 = 3*n\nwork int32 = n\n"
+                                     "whole<<<(1, 2), 32, 4*n>>>(v, v, 4)"))) {
+    text.push_back(section.title);
+    text.insert(text.end(), section.lines.begin(), section.lines.end());
+  }
+  CHECK(text == std::vector<std::string>{
+                    "buffers", "x[n]: input, uniform, fp32 (k.cu:3)",
+                    "z[n]: workspace, fp32 (k.cu:4)",
+                    "v[n][2]: in_out, integers(0, n), int32, without a check (k.cu:5)",
+                    "w[n]: output, fp32 (k.cu:6)", "launches",
+                    "both = memset(w, n + 3); scale<<<1, 64>>>(z, x, a); add<<<1, 64>>>(x, z, w, "
+                    "n) (k.cu:7)",
+                    "whole = whole<<<(1, 2), 32, 4*n>>>(v, v, 4) (k.cu:12)", "checks",
+                    "w[i] = x[i] + a*x[i] (k.cu:8)", "requirements", "n > 4 (k.cu:9)", "work",
+                    "both fp32 = 3*n (k.cu:10)", "int32 = n (k.cu:11)"});
 }
 
 double operations_of(const Work& work, Pipe pipe) {
