@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "family/registry.hpp"
 #include "run/compared_elements.hpp"
 #include "run/host_refusal.hpp"
 #include "run/kernel_file_checks.hpp"
@@ -157,7 +158,11 @@ bool GroupRun::accept(CellState& cell, const Verification& verification, const c
   cell.row->verification = verification;
   if (verification.passed()) return true;
   if (refuse_check(cell, *experiment_.family, verification)) return false;
-  end(cell, Status::incorrect, failure_of(verification) + when);
+  std::string reason = failure_of(verification) + when;
+  if (!verification.changed_input.empty() && is_kernel_file(experiment_.family->id))
+    reason += fmt::format("; declare it as 'in_out {}' if the kernel is to write it",
+                          verification.changed_input);
+  end(cell, Status::incorrect, reason);
   return false;
 }
 

@@ -248,16 +248,20 @@ std::span<const std::byte> HostProblem::buffer(std::size_t index) const {
   return {memory.data<std::byte>(), memory.bytes()};
 }
 
-Residence HostProblem::residence_of(const void* address) const {
+const Buffer* HostProblem::buffer_at(const void* address) const {
   const auto* const byte = static_cast<const std::byte*>(address);
   for (const Rank& rank : ranks_) {
     for (std::size_t i = 0; i < rank.buffers.size(); ++i) {
       const auto* const begin = rank.buffers[i].data<std::byte>();
-      if (byte >= begin && byte < begin + rank.buffers[i].bytes())
-        return family_.buffers[i].residence;
+      if (byte >= begin && byte < begin + rank.buffers[i].bytes()) return &family_.buffers[i];
     }
   }
-  return Residence::device;
+  return nullptr;
+}
+
+Residence HostProblem::residence_of(const void* address) const {
+  const Buffer* const buffer = buffer_at(address);
+  return buffer ? buffer->residence : Residence::device;
 }
 
 MetricValues HostProblem::measured_metrics(const Variant& variant) {

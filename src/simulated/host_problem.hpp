@@ -31,6 +31,8 @@ class HostProblem {
   const void* problem() const { return problem_.get(); }
   std::span<const std::byte> buffer(std::size_t index) const;
 
+  /// The buffer that contains the address; null if none does.
+  const Buffer* buffer_at(const void* address) const;
   /// Residence of the buffer that contains the address; Residence::device if no buffer contains it.
   Residence residence_of(const void* address) const;
 

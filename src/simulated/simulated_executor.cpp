@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/steady_clock.hpp"
+#include "family/registry.hpp"
 #include "model/cache_counts.hpp"
 #include "run/host_refusal.hpp"
 #include "simulated/host_problem.hpp"
@@ -153,9 +154,24 @@ class SimulatedExecutor final : public Executor, public CounterReader {
                         DeviceFault::timed_out);
     } catch (const DeviceError&) {
       throw;
-    } catch (const std::runtime_error& refusal) {  // includes sim::Fault
+    } catch (const sim::Fault& fault) {
+      throw DeviceError(fault.what() + remedy_of(fault), DeviceFault::refused);
+    } catch (const std::runtime_error& refusal) {
       throw DeviceError(refusal.what(), DeviceFault::refused);
     }
+  }
+
+  /// How a kernel file's declaration permits the access; empty for other faults.
+  std::string remedy_of(const sim::Fault& fault) const {
+    if (fault.kind != sim::FaultKind::unwritten || !fault.address || !problem_ ||
+        !is_kernel_file(problem_->family().id))
+      return "";
+    const Buffer* const buffer = problem_->buffer_at(reinterpret_cast<const void*>(*fault.address));
+    if (!buffer || buffer->role != BufferRole::output) return "";
+    return fmt::format(
+        "; declare it as 'in_out {}' if the kernel reads what is there before the "
+        "launch",
+        buffer->name);
   }
 
   DeviceSpec device_;

@@ -177,6 +177,21 @@ __global__ void add(const float* x, float* total, int n) {
   CHECK(rows[1]["flags"] == "hidden_terms");
 }
 
+TEST_CASE("a kernel that writes its input is incorrect, and the reason says how to permit it",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  std::string text = KernelFolder::declared("const float* x,", "float* x,");
+  text.replace(text.find("x[n] y[n]"), 4, "in x[n]\n// gpuexp:");
+  text.replace(text.find("z[i] = x[i] + y[i];"), 0, "x[0] = 2; ");
+  const Outcome outcome = gpuexp("verify " + folder.write("writes.cu", text) + kSimulated);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.output, contains_text("wrote into input 'x'"));
+  CHECK_THAT(outcome.output,
+             contains_text("declare it as 'in_out x' if the kernel is to write it"));
+}
+
 void check_refuses(const std::string& command, const std::string& message) {
   const Outcome outcome = gpuexp(command);
   INFO(command << "\n" << outcome.output);
@@ -426,8 +441,16 @@ TEST_CASE("describe lists a kernel file's parameters, variants and machine code"
   CHECK(outcome.exit_code == 0);
   for (const char* text :
        {"  rows = 1024: declared in docs/examples/transpose.cu:", "  tile (compare to naive)\n",
-        "  padded (compare to tile)\n", "4096 B of shared memory"})
+        "  padded (compare to tile)\n", "4096 B of shared memory",
+        "\nbuffers\n  input[rows][columns]: input, uniform, fp32 (docs/examples/transpose.cu:",
+        "\nlaunches\n  naive = transpose_naive<<<(columns/32, rows/32), (32, 32)>>>(",
+        "\nchecks\n  output[c][r] = input[r][c] (docs/examples/transpose.cu:",
+        "\nwork\n  assumed: each buffer is read or written once\n",
+        "Lanes are neighbours along the rows of `input`"})
     CHECK_THAT(outcome.output, contains_text(text));
+  const auto json =
+      nlohmann::json::parse(gpuexp("describe " + kExamples + "transpose.cu --json").output);
+  CHECK(json["declaration"]["launches"].size() == 3);
 }
 
 TEST_CASE("a config names a kernel file by a path relative to the current folder",

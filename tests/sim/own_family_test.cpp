@@ -482,7 +482,9 @@ TEST_CASE("forbidden accesses and traps fail", "[own_family]") {
   CHECK_THAT(failure(family, "reads_output"),
              contains_text("accesses.cu:14, block (0, 0, 0), thread (0, 0, 0)"));
   CHECK_THAT(failure(family, "reads_output"),
-             contains_text("are read before anything wrote them: byte 0 of buffer y"));
+             contains_text("are read before anything wrote them: byte 0 of buffer y of 256 bytes; "
+                           "declare it as 'in_out y' if the kernel reads what is there before the "
+                           "launch"));
   CHECK_THAT(failure(family, "traps"), contains_text("the kernel traps"));
 }
 
