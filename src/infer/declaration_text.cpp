@@ -58,8 +58,19 @@ std::string buffer_text(const InferredBuffer& buffer) {
   return buffer.fill.empty() ? text : fmt::format("{} = {}", text, buffer.fill);
 }
 
-bool are_equal(const InferredBuffer& a, const InferredBuffer& b) {
-  return a.type == b.type && buffer_text(a) == buffer_text(b);
+/// The factors of the number of elements, in alphabetical order.
+std::vector<std::string> factors_of(const InferredBuffer& buffer) {
+  std::vector<std::string> factors = split(fmt::format("{}", fmt::join(buffer.extents, "*")), '*');
+  std::ranges::sort(factors);
+  return factors;
+}
+
+/// Whether one buffer can be both: a kernel may treat a matrix as one row of elements.
+bool are_compatible(const InferredBuffer& a, const InferredBuffer& b) {
+  const bool have_equal_shapes =
+      a.extents == b.extents || a.extents.size() == 1 || b.extents.size() == 1;
+  return a.type == b.type && a.role == b.role && a.fill == b.fill && have_equal_shapes &&
+         factors_of(a) == factors_of(b);
 }
 
 /// "C[i][j] = EXPRESSION".
@@ -135,13 +146,17 @@ class DeclarationWriter {
         return std::ranges::find(buffers_, buffer.name, &InferredBuffer::name);
       };
       auto known = find_known();
-      const bool is_taken = known != buffers_.end() && !are_equal(*known, buffer);
+      const bool is_taken = known != buffers_.end() && !are_compatible(*known, buffer);
       if (is_taken || is_parameter(buffer.name)) {
         buffer.name += "_" + kernel.signature.name;
         known = find_known();
         std::ranges::replace(arguments, name, buffer.name);
       }
-      if (known == buffers_.end()) buffers_.push_back(buffer);
+      if (known == buffers_.end()) {
+        buffers_.push_back(buffer);
+      } else if (buffer.extents.size() > known->extents.size()) {
+        known->extents = buffer.extents;
+      }
     }
   }
 

@@ -79,15 +79,16 @@ ExtentFitter::ExtentFitter(const std::vector<std::string>& names, const std::vec
     add_parameter(names[i], values);
   }
   for (const ExtraFactor& extra : extras)
-    add(extra.text, extra.values, kExtraCost);
+    add(extra.text, extra.values, kExtraCost, true);
 }
 
-void ExtentFitter::add(std::string text, std::vector<std::int64_t> values, int cost) {
+void ExtentFitter::add(std::string text, std::vector<std::int64_t> values, int cost,
+                       bool is_rounded) {
   const bool is_known =
       std::any_of(candidates_.begin(), candidates_.end(),
                   [&](const Candidate& c) { return c.dimension.values == values; });
   if (is_known || values.empty()) return;
-  candidates_.push_back({{std::move(text), std::move(values)}, cost});
+  candidates_.push_back({{std::move(text), std::move(values)}, cost, is_rounded});
 }
 
 void ExtentFitter::add_parameter(const std::string& name, const std::vector<std::int64_t>& values) {
@@ -101,7 +102,8 @@ void ExtentFitter::add_parameter(const std::string& name, const std::vector<std:
         std::all_of(values.begin(), values.end(), [&](auto v) { return v % divisor == 0; });
     add(is_exact ? fmt::format("{}/{}", name, divisor)
                  : fmt::format("ceil_div({}, {})", name, divisor),
-        mapped(values, [&](std::int64_t v) { return ceil_div(v, divisor); }), kQuotientCost);
+        mapped(values, [&](std::int64_t v) { return ceil_div(v, divisor); }), kQuotientCost,
+        !is_exact);
   }
 }
 
@@ -152,7 +154,9 @@ void ExtentFitter::add_sums(Search& search) const {
 void ExtentFitter::extend(Search& search, std::size_t first, std::vector<std::size_t>& chosen,
                           const std::vector<std::int64_t>& product, int cost) const {
   const std::int64_t factor = common_factor(search.counts, product);
-  if (factor > 0) {
+  const bool is_rounded =
+      std::ranges::any_of(chosen, [&](std::size_t i) { return candidates_[i].is_rounded; });
+  if (factor == 1 || (factor > 1 && !is_rounded)) {
     std::vector<Dimension> dimensions;
     for (const std::size_t i : chosen)
       dimensions.push_back(candidates_[i].dimension);

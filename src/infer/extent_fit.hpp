@@ -45,10 +45,13 @@ class ExtentFitter {
   struct Candidate {
     Dimension dimension;
     int cost = 0;  ///< simpler expressions have lower costs
+    /// Whether it counts parts that may be incomplete, as ceil_div(n, 4) does. Such a number times
+    /// a constant is a size that is rounded up, which says that n must be a multiple.
+    bool is_rounded = false;
   };
   struct Search;
 
-  void add(std::string text, std::vector<std::int64_t> values, int cost);
+  void add(std::string text, std::vector<std::int64_t> values, int cost, bool is_rounded = false);
   void add_parameter(const std::string& name, const std::vector<std::int64_t>& values);
   void add_sums(Search& search) const;
   void try_one(Search& search, Dimension dimension, int cost) const;

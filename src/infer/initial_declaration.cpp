@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,10 +53,25 @@ int line_of_declaration(std::string_view text) {
   return 0;
 }
 
-bool reads_y(const KernelResource& kernel) {
-  const std::string_view text = kernel.code.text();
-  return text.find("SR_TID.Y") != std::string_view::npos ||
-         text.find("SR_CTAID.Y") != std::string_view::npos;
+bool reads(const KernelResource& kernel, std::string_view special_register) {
+  return kernel.code.text().find(special_register) != std::string_view::npos;
+}
+
+/// Existing files that the text includes in quotes.
+std::vector<fs::path> included_files(const std::string& text, const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::string_view line = trimmed(take_until(rest, "\n"));
+    if (!line.starts_with('#')) continue;
+    line = trimmed(line.substr(1));
+    if (!line.starts_with("include")) continue;
+    take_until(line, "\"");
+    const fs::path file = folder / take_until(line, "\"");
+    std::error_code error;
+    if (fs::is_regular_file(file, error)) files.push_back(file.lexically_normal());
+  }
+  return files;
 }
 
 class Initializer {
@@ -91,9 +107,9 @@ class Initializer {
   }
 
   void add_code() {
-    code_.add(request_.file.string(), text_);
+    add_with_includes(request_.file, request_.file.string(), text_);
     for (const fs::path& file : request_.launch_files)
-      code_.add(file.string(), read_source(file));
+      add_with_includes(file, file.string(), read_source(file));
     const bool has_all = std::ranges::all_of(
         kernels_, [&](const std::string& kernel) { return is_launched(kernel); });
     if (has_all || !request_.launch_files.empty()) return;
@@ -120,7 +136,21 @@ class Initializer {
       return std::ranges::find(kernels_, launch.kernel) != kernels_.end() &&
              !is_launched(launch.kernel);
     });
-    if (is_needed) code_.add(fs::proximate(file).string(), text);
+    if (is_needed) add_with_includes(file, fs::proximate(file).string(), text);
+  }
+
+  /// Adds the text, and the files that it includes in quotes, for their constants.
+  void add_with_includes(const fs::path& file, const std::string& name, const std::string& text) {
+    code_.add(name, text);
+    added_.insert(fs::absolute(file).lexically_normal());
+    for (const fs::path& included : included_files(text, fs::absolute(file).parent_path())) {
+      if (!added_.insert(included).second) continue;
+      try {
+        code_.add(fs::proximate(included).string(), read_source(included));
+      } catch (const InputError&) {
+        // Its constants remain unknown.
+      }
+    }
   }
 
   /// The first launch of each template whose arguments are known.
@@ -185,8 +215,9 @@ class Initializer {
     if (std::ranges::find(kernels_, signature.name) == kernels_.end()) return;
     if (const std::string why = unsupported_parameter(signature); !why.empty())
       return leave_out(signature.name, why);
+    const KernelResource& code = *module_->kernels().find(signature.lowered_name);
     const ProbedKernel kernel{signature, address_of(signature.lowered_name),
-                              reads_y(*module_->kernels().find(signature.lowered_name))};
+                              reads(code, "SR_TID.Y"), reads(code, "SR_CTAID.Y")};
     const KernelResources no_resources;
     sim::Simulator simulator(no_resources, kComputeCapability);
     try {
@@ -215,6 +246,7 @@ class Initializer {
   std::string text_;
   std::vector<std::string> kernels_;  ///< names, in the order of the source
   HostCode code_;
+  std::set<fs::path> added_;  ///< absolute paths of the files in code_
   std::map<std::string, const TextLaunch*, std::less<>> instances_;  ///< by kernel
   std::shared_ptr<const CompiledModule> module_;
   InitialDeclaration result_;

@@ -291,8 +291,10 @@ class Inference {
 InferredKernel inferred_kernel(const ProbedKernel& kernel,
                                const std::optional<ResolvedLaunch>& launch,
                                sim::Simulator& simulator) {
-  const ResolvedLaunch used =
-      launch ? *launch : assumed_launch(kernel.signature, kernel.address, kernel.uses_y, simulator);
+  ResolvedLaunch used =
+      launch ? *launch : launch_with_assumed_block(kernel.signature, kernel.has_block_y);
+  if (used.grid.empty())
+    assume_grid(used, kernel.signature, kernel.address, kernel.has_grid_y, simulator);
   return Inference(kernel.signature, KernelProbe(kernel.signature, kernel.address, used, simulator))
       .inferred();
 }

@@ -39,11 +39,12 @@ struct InferredKernel {
 struct ProbedKernel {
   KernelSignature signature;
   const void* address = nullptr;
-  bool uses_y = false;  ///< whether the machine code reads threadIdx.y or blockIdx.y
+  bool has_block_y = false;  ///< whether the machine code reads threadIdx.y
+  bool has_grid_y = false;   ///< whether the machine code reads blockIdx.y
 };
 
-/// Executes the kernel with the launch, or without one with an assumed block and the blocks that
-/// store something. Throws InferenceError.
+/// Executes the kernel with the launch. Without a launch, the block is assumed; without a grid, the
+/// grid has the blocks that store something. Throws InferenceError.
 InferredKernel inferred_kernel(const ProbedKernel& kernel,
                                const std::optional<ResolvedLaunch>& launch,
                                sim::Simulator& simulator);

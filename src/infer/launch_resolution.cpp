@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.hpp"
 #include "own/parameter_types.hpp"
 
 namespace gpuexp::infer {
@@ -57,6 +58,19 @@ bool is_single_name(const Tokens& tokens) {
          std::isdigit(static_cast<unsigned char>(tokens[0].text[0])) == 0;
 }
 
+std::set<std::string> names_in(const std::vector<Expression>& expressions) {
+  std::set<std::string> names;
+  for (const Expression& expression : expressions)
+    names.merge(expression.names());
+  return names;
+}
+
+/// Whether a variable's name says that it is a number of threads.
+bool names_threads(const std::string& name) {
+  const std::string lower = lower_case(name);
+  return lower.find("block") != std::string::npos || lower.find("thread") != std::string::npos;
+}
+
 class LaunchResolver {
  public:
   LaunchResolver(const KernelSignature& kernel, const TextLaunch& launch, const HostCode& code)
@@ -68,14 +82,13 @@ class LaunchResolver {
                                             launch_.arguments.size(), kernel_.parameters.size()));
     for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
       find_alias(i);
+    settle_computed();
     const HostExpressions host(code_, launch_.at, aliases_);
-    for (const std::size_t i : computed_)
-      resolved_.arguments[i] = parsed_text(text_of(*host.expression(launch_.arguments[i])));
-    resolved_.grid = expressions(host.dimensions(launch_.grid));
     resolved_.block = expressions(host.dimensions(launch_.block));
     const NodePointer bytes = launch_.bytes.empty() ? nullptr : host.expression(launch_.bytes);
     if (bytes && constant_of(*bytes) != 0) resolved_.shared_bytes = parsed_text(text_of(*bytes));
-    add_free_names();
+    add_names_of_block();
+    add_grid(host);
     return std::move(resolved_);
   }
 
@@ -87,8 +100,25 @@ class LaunchResolver {
     return all;
   }
 
-  LaunchParameter& parameter(const std::string& name) {
-    return *std::ranges::find(resolved_.parameters, name, &LaunchParameter::name);
+  auto find_parameter(const std::string& name) {
+    return std::ranges::find(resolved_.parameters, name, &LaunchParameter::name);
+  }
+  bool is_parameter(const std::string& name) {
+    return find_parameter(name) != resolved_.parameters.end();
+  }
+  /// Whether the name is that of a kernel's parameter, but the host code means another variable.
+  bool is_ambiguous(const std::string& name) const {
+    const bool is_alias =
+        std::ranges::any_of(aliases_, [&](const auto& alias) { return alias.second == name; });
+    if (is_alias) return false;
+    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
+      if (declared_name(kernel_.parameters[i], i) == name) return true;
+    return false;
+  }
+  void require_unambiguous(const std::string& name) const {
+    if (is_ambiguous(name))
+      throw HostExpressionError(fmt::format(
+          "'{}', which is a variable of the host code and another parameter of the kernel", name));
   }
 
   /// A number's argument is a variable that the declaration knows by the parameter's name, a
@@ -107,38 +137,76 @@ class LaunchResolver {
                       name, error.what()));
       return;
     }
-    LaunchParameter& declared = parameter(name);
+    LaunchParameter& declared = *find_parameter(name);
     declared.value = literal_of(*value, declared.is_real);
     const bool is_variable = is_single_name(argument);
     if (is_variable && (declared.value || value->kind == NodeKind::name)) {
       aliases_.emplace(argument[0].text, name);
     } else if (!declared.value && !declared.is_real) {
       computed_.push_back(i);
-      std::erase_if(resolved_.parameters, [&](const auto& p) { return p.name == name; });
     }
   }
 
-  void add_free_names() {
-    std::set<std::string> names;
-    const auto add = [&](const Expression& expression) { names.merge(expression.names()); };
-    std::ranges::for_each(resolved_.grid, add);
-    std::ranges::for_each(resolved_.block, add);
-    if (resolved_.shared_bytes) add(*resolved_.shared_bytes);
-    for (const std::size_t i : computed_)
-      add(resolved_.arguments[i]);
-    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
-      const std::string name = declared_name(kernel_.parameters[i], i);
-      const bool is_alias =
-          std::ranges::any_of(aliases_, [&](const auto& alias) { return alias.second == name; });
-      if (names.contains(name) && !is_alias)
-        throw HostExpressionError(fmt::format(
-            "'{}', which is a variable of the host code and another parameter of the kernel",
-            name));
+  /// A variable that the host code computes is known by the parameter's name, too, unless it is
+  /// computed from other arguments.
+  void settle_computed() {
+    for (const std::size_t i : computed_) {
+      const Tokens& argument = launch_.arguments[i];
+      const NodePointer value = HostExpressions(code_, launch_.at, aliases_).expression(argument);
+      const Expression computed = parsed_text(text_of(*value));
+      const std::set<std::string> names = computed.names();
+      const bool is_of_arguments = std::ranges::all_of(names, [&](const std::string& name) {
+        return is_parameter(name) && !is_ambiguous(name);
+      });
+      const std::string declared = declared_name(kernel_.parameters[i], i);
+      if (is_single_name(argument) && !is_of_arguments) {
+        aliases_.emplace(argument[0].text, declared);
+        continue;
+      }
+      resolved_.arguments[i] = computed;
+      resolved_.parameters.erase(find_parameter(declared));
+      for (const std::string& name : names) {
+        require_unambiguous(name);
+        if (!is_parameter(name)) resolved_.parameters.push_back({name, false, std::nullopt, false});
+      }
     }
+  }
+
+  /// The number of threads of a block does not vary with sizes.
+  void add_names_of_block() {
+    constexpr std::int64_t kThreads = 256;
+    constexpr std::int64_t kSide = 16;
+    std::set<std::string> names = names_in(resolved_.block);
+    if (resolved_.shared_bytes) names.merge(resolved_.shared_bytes->names());
     for (const std::string& name : names) {
-      const bool is_known = std::ranges::find(resolved_.parameters, name, &LaunchParameter::name) !=
-                            resolved_.parameters.end();
-      if (!is_known) resolved_.parameters.push_back({name, false, std::nullopt, false});
+      require_unambiguous(name);
+      if (is_parameter(name) && !names_threads(name)) continue;
+      if (!is_parameter(name)) resolved_.parameters.push_back({name, false, std::nullopt, false});
+      LaunchParameter& threads = *find_parameter(name);
+      threads.is_fixed = true;
+      if (threads.value) continue;
+      threads.value = names_in(resolved_.block).size() > 1 ? kSide : kThreads;
+      resolved_.notes.push_back(
+          fmt::format("assumed: {} = {}", name, std::get<std::int64_t>(*threads.value)));
+    }
+  }
+
+  /// The grid remains empty if it depends on more than the arguments and the block.
+  void add_grid(const HostExpressions& host) {
+    std::vector<Expression> grid;
+    std::string why;
+    try {
+      grid = expressions(host.dimensions(launch_.grid));
+      for (const std::string& name : names_in(grid))
+        if (!is_parameter(name) || is_ambiguous(name)) why = name;
+    } catch (const HostExpressionError& error) {
+      why = error.what();
+    }
+    if (why.empty()) {
+      resolved_.grid = std::move(grid);
+    } else {
+      resolved_.notes.push_back(
+          fmt::format("the text does not say how the grid follows from the arguments: {}", why));
     }
   }
 

@@ -16,12 +16,13 @@ struct LaunchParameter {
   bool is_real = false;
   /// Constant value in the text; empty if the text does not give one.
   std::optional<Value> value;
-  /// Whether the value remains 1 while sizes vary: a flag, or a type of less than 16 bits.
+  /// Whether the value does not vary with sizes: a flag, a type of less than 16 bits, or the number
+  /// of threads of a block. Without a value it is 1.
   bool is_fixed = false;
 };
 
 struct ResolvedLaunch {
-  std::vector<own::Expression> grid;   ///< one to three
+  std::vector<own::Expression> grid;   ///< one to three; empty: not known
   std::vector<own::Expression> block;  ///< one to three
   std::optional<own::Expression> shared_bytes;
   /// One for each parameter of the kernel: the name of a buffer, or an expression.

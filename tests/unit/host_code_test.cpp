@@ -136,7 +136,34 @@ TEST_CASE("arguments of a launch name the declaration's parameters") {
     CHECK_THROWS_AS(resolved("void g(int n) { f<<<n, 256>>>(d_x, d_y, n / 2, 1); }"),
                     HostExpressionError);
   }
-  SECTION("as is another number of arguments") {
+  SECTION("a variable of the host code remains a size, unless other arguments determine it") {
+    const ResolvedLaunch launch =
+        resolved("void g(int B, int T) { const int N = B * T; f<<<N, 64>>>(d_x, d_y, N, 1); }");
+    CHECK(launch.grid[0].text() == "n");
+    CHECK(launch.arguments[2].text() == "n");
+    CHECK(launch.parameters.size() == 2);
+  }
+  SECTION("the number of threads of a block is a number that does not vary") {
+    const ResolvedLaunch launch = resolved(
+        "void g(int n, int threads) { f<<<(n + threads - 1) / threads, threads, threads * "
+        "4>>>(d_x, "
+        "d_y, n, 1); }");
+    CHECK(launch.grid[0].text() == "ceil_div(n, threads)");
+    REQUIRE(launch.parameters.size() == 3);
+    CHECK(launch.parameters[2].name == "threads");
+    CHECK(launch.parameters[2].is_fixed);
+    CHECK(launch.parameters[2].value == Value(std::int64_t{256}));
+    CHECK(launch.notes.size() == 2);
+  }
+  SECTION("a grid that depends on more than the arguments is not known") {
+    const ResolvedLaunch launch = resolved(
+        "void g(int n) { int blocks = 8 * props.multiProcessorCount; f<<<blocks, 256>>>(d_x, d_y, "
+        "n, 1); }");
+    CHECK(launch.grid.empty());
+    CHECK(launch.block[0].text() == "256");
+    CHECK(launch.parameters.size() == 2);
+  }
+  SECTION("another number of arguments is refused") {
     CHECK_THROWS_AS(resolved("f<<<1, 256>>>(d_x, d_y, 4);"), HostExpressionError);
   }
 }
