@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kBytesBefore = std::size_t{64} << 20;
 constexpr std::size_t kBytesAfter = std::size_t{192} << 20;
 
-/// The instructions of all warps take about two seconds.
-constexpr std::uint64_t kMaxWarpInstructions = std::uint64_t{1} << 26;
+/// The instructions of all warps take about a second.
+constexpr std::uint64_t kMaxWarpInstructions = std::uint64_t{1} << 25;
 /// A warp with more instructions probably never ends.
 constexpr std::uint64_t kMaxInstructions = std::uint64_t{1} << 22;
 

@@ -160,6 +160,34 @@ void run(const float* x, const float* y, float* z, int n) {
   check_verifies(file);
 }
 
+/// The text between two marks in the section of the manual, after position `from`.
+std::string block_after(const std::string& page, std::size_t from, const std::string& open) {
+  const std::size_t begin = page.find(open, from) + open.size();
+  return page.substr(begin, page.find("```", begin) - begin);
+}
+
+TEST_CASE("the manual's example has the declaration that init prints", "[machine_code]") {
+  if (!can_compile()) return;
+  const std::string page = read_file(fs::path(GPUEXP_SOURCE_DIR) / "docs/own_kernel.md");
+  const std::size_t section = page.find("### Write a declaration");
+  REQUIRE(section != std::string::npos);
+  const SourceFolder folder;
+  const std::string file = folder.write("matmul.cu", block_after(page, section, "```cpp\n"));
+  const std::string shown = block_after(page, section, "$ gpuexp init matmul.cu\n");
+  std::string printed = gpuexp(kInit + file).output;
+  const std::size_t path = printed.find(file);
+  REQUIRE(path != std::string::npos);
+  CHECK(printed.replace(path, file.size(), "matmul.cu") == shown);
+
+  const std::string check = "c[i][j] = sum(l < k: a[i][l]*b[l][j]) + beta*before(c[i][j])";
+  CHECK(gpuexp(kInit + file + " --write").exit_code == 0);
+  std::ofstream(file, std::ios::app) << "// gpuexp: check " << check << "\n";
+  const Outcome verified =
+      gpuexp("verify " + file + " --simulate h200 --set m=48 --set n=32 --set k=80");
+  INFO(verified.output);
+  CHECK(verified.exit_code == 0);
+}
+
 TEST_CASE("a file without a declaration names its kernels and init") {
   const SourceFolder folder;
   const std::string file = folder.write("scale.cu", kScale);
