@@ -185,12 +185,14 @@ std::optional<DeclaredKernel> declared_after(const Tokens& tokens, std::size_t a
   return std::nullopt;
 }
 
-std::vector<DeclaredKernel> declared_kernels(std::string_view source) {
-  const Tokens tokens = tokens_of(source);
+std::vector<DeclaredKernel> declared_kernels(const std::vector<std::string>& sources) {
   std::vector<DeclaredKernel> kernels;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!tokens[i].is("__global__")) continue;
-    if (auto kernel = declared_after(tokens, i)) kernels.push_back(std::move(*kernel));
+  for (const std::string& source : sources) {
+    const Tokens tokens = tokens_of(source);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (!tokens[i].is("__global__")) continue;
+      if (auto kernel = declared_after(tokens, i)) kernels.push_back(std::move(*kernel));
+    }
   }
   return kernels;
 }
@@ -283,24 +285,34 @@ KernelSignature signature_of(const std::string& lowered_name,
 }  // namespace
 
 std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_names,
-                                        std::string_view source) {
-  const std::vector<DeclaredKernel> declared = declared_kernels(source);
+                                        const std::vector<std::string>& sources) {
+  const std::vector<DeclaredKernel> declared = declared_kernels(sources);
   std::vector<KernelSignature> all;
   for (const std::string& name : lowered_names)
     all.push_back(signature_of(name, declared));
   return all;
 }
 
-std::vector<KernelSignature> signatures(const CubinKernels& kernels, std::string_view source) {
+std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_names,
+                                        std::string_view source) {
+  return signatures(lowered_names, std::vector{std::string(source)});
+}
+
+std::vector<KernelSignature> signatures(const CubinKernels& kernels,
+                                        const std::vector<std::string>& sources) {
   std::vector<std::string> names;
   for (const auto& [name, row] : kernels.rows())
     names.push_back(name);
-  return signatures(names, source);
+  return signatures(names, sources);
 }
 
-std::vector<std::string> kernels_in(std::string_view source) {
+std::vector<KernelSignature> signatures(const CubinKernels& kernels, std::string_view source) {
+  return signatures(kernels, std::vector{std::string(source)});
+}
+
+std::vector<std::string> kernels_in(const std::vector<std::string>& sources) {
   std::vector<std::string> names;
-  for (const DeclaredKernel& kernel : declared_kernels(source))
+  for (const DeclaredKernel& kernel : declared_kernels(sources))
     if (std::find(names.begin(), names.end(), kernel.name) == names.end())
       names.push_back(kernel.name);
   return names;
@@ -311,6 +323,10 @@ std::map<std::string, std::size_t, std::less<>> kernel_lines(std::string_view so
   for (const DeclaredKernel& kernel : declared_kernels(source))
     lines[kernel.name] = kernel.line;
   return lines;
+}
+
+std::vector<std::string> kernels_in(std::string_view source) {
+  return kernels_in(std::vector{std::string(source)});
 }
 
 }  // namespace gpuexp

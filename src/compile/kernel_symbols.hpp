@@ -25,7 +25,7 @@ struct KernelSignature {
   std::string name;                ///< without namespaces and template arguments: "add"
   std::string template_arguments;  ///< "float, 256"; empty if the kernel is no template
   std::string lowered_name;        ///< in the cubin: "_Z3addPKfS0_Pfi"
-  std::size_t line = 0;            ///< line of the name in the source; 0: the source lacks it
+  std::size_t line = 0;            ///< line of the name in its source; 0: no source has it
   std::vector<KernelParameter> parameters;
 };
 
@@ -34,10 +34,15 @@ struct KernelSignature {
 /// kernel if it has the kernel's name and number of parameters; of several overloads, the one with
 /// the most names and equal types.
 std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_names,
+                                        const std::vector<std::string>& sources);
+std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_names,
                                         std::string_view source);
+std::vector<KernelSignature> signatures(const CubinKernels& kernels,
+                                        const std::vector<std::string>& sources);
 std::vector<KernelSignature> signatures(const CubinKernels& kernels, std::string_view source);
 
-/// Names of the kernels that the source declares, in order, each once.
+/// Names of the kernels that the sources declare, in order, each once.
+std::vector<std::string> kernels_in(const std::vector<std::string>& sources);
 std::vector<std::string> kernels_in(std::string_view source);
 
 /// The line of each kernel's name in the source, from 1; of several declarations, the last.

@@ -12,6 +12,7 @@
 #include "base/config_error.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "compile/kernel_sources.hpp"
 #include "compile/nvcc_text.hpp"
 #include "own/check_errors.hpp"
 #include "own/declaration_reader.hpp"
@@ -76,7 +77,7 @@ std::string config_name(std::string_view text) {
 std::vector<OwnKernel> loaded_kernels(const std::shared_ptr<Modules>& modules) {
   const CompiledModule& module = modules->module(kFirstComputeCapability);
   std::vector<OwnKernel> kernels;
-  for (KernelSignature& signature : signatures(module.kernels(), module.source_text())) {
+  for (KernelSignature& signature : signatures(module.kernels(), kernel_sources(module))) {
     const std::string name = signature.lowered_name;
     const void* const address = LoadedKernels::global().add(
         {name, [modules, name](int capability) { return modules->code(name, capability); }});
@@ -116,7 +117,7 @@ OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
   std::vector<OwnKernel> kernels = loaded_kernels(modules);
   const CompiledModule& module = modules->module(kFirstComputeCapability);
   loaded.bound =
-      bound_to(std::move(declaration), std::move(kernels), kernels_in(module.source_text()));
+      bound_to(std::move(declaration), std::move(kernels), kernels_in(kernel_sources(module)));
   registry_.add(family_of(id, loaded.bound));
   loaded.family = registry_.find(id);
   if (!loaded.family)

@@ -2,108 +2,18 @@
 #include "own/own_family.hpp"
 
 #include <chrono>
-#include <fstream>
 #include <iterator>
 
 #include "config/config_reader.hpp"
 #include "model/ceiling_source.hpp"
-#include "own/own_files.hpp"
 #include "plan/plan.hpp"
-#include "sim/execution.hpp"
+#include "sim/kernel_folder.hpp"
 #include "simulated/code_predictor.hpp"
-#include "support/catch.hpp"
-#include "support/scratch_folder.hpp"
-#include "support/skip.hpp"
 
 namespace gpuexp::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Why this machine cannot compile kernel files; empty if it can.
-std::string lacks_toolkit() {
-  try {
-    for (const char* tool : {"nvcc", "cuobjdump", "nvdisasm"})
-      ToolkitTools::found().path_of(tool);
-  } catch (const ToolError& missing) {
-    return missing.what();
-  }
-  return "";
-}
-
-// Ends a test case with a skip.
-#define REQUIRE_TOOLKIT()                      \
-  if (!lacks_toolkit().empty()) {              \
-    skip(Tier::machine_code, lacks_toolkit()); \
-    return;                                    \
-  }
-
-/// A program without kernels: kernel files are compiled when they are loaded.
-const KernelResources& no_kernels() {
-  static const KernelResources resources(nullptr, 0);
-  return resources;
-}
-
-/// A folder with kernel files, and a registry with their families.
-class KernelFolder {
- public:
-  KernelFolder() : files_(registry_, SourceCompiler(ToolkitTools::found(), "")) {
-    registry_.set_kernel_files(files_.callbacks());
-  }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    fs::create_directories((scratch_.path() / name).parent_path());
-    std::ofstream(scratch_.path() / name, std::ios::binary) << text;
-    return (scratch_.path() / name).string();
-  }
-  const Family& load(const std::string& name, const std::string& text) {
-    const Family& family = files_.load(write(name, text));
-    CHECK(registry_.errors().empty());
-    return family;
-  }
-  std::string error(const std::string& name, const std::string& text) {
-    try {
-      files_.load(write(name, text));
-    } catch (const std::runtime_error& e) {
-      return e.what();
-    }
-    return "";
-  }
-  own::OwnFiles& files() { return files_; }
-  const Registry& registry() const { return registry_; }
-  std::string folder() const { return scratch_.path().string(); }
-
- private:
-  ScratchFolder scratch_;
-  Registry registry_;
-  own::OwnFiles files_;
-};
-
-std::unique_ptr<Executor> executor() {
-  SimulatedOptions options;
-  options.blocks = {ExecutedBlocks::kAll};
-  options.launch_timeout_s = 300;  // other processes may use the CPU, too
-  return make_simulated_executor(device(), no_kernels(), options);
-}
-
-/// "" if the variant passes, otherwise what is wrong.
-std::string failure(const Family& family, const std::string& variant, const Values& values) {
-  INFO(variant << " " << describe(family, values));
-  const Variant* const found = family.find(variant);
-  REQUIRE(found);
-  const auto device_executor = executor();
-  try {
-    device_executor->set_up(family, values, 7);
-    const Verification result = device_executor->verify(*found, Mode::cold);
-    CHECK(result.checked > 0);
-    return result.passed() ? "" : failure_of(result);
-  } catch (const DeviceError& error) {
-    return error.what();
-  }
-}
-std::string failure(const Family& family, const std::string& variant) {
-  return failure(family, variant, family.defaults());
-}
 
 constexpr const char* kAddFile = R"(// gpuexp: n = 1000, 2^10..2^11
 // gpuexp: x[n] y[n] z[n]
@@ -165,6 +75,24 @@ TEST_CASE("a file is loaded once, and file names are unique", "[own_family]") {
   CHECK_THAT(folder.error("other/add.cu", kAddFile),
              contains_text("other/add.cu: another kernel file is called add.cu, too; rename one"));
   CHECK(folder.registry().families().size() == 1);
+}
+
+TEST_CASE("kernels of included files have arguments by name", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  folder.write("kernels/add.cuh", R"(#pragma once
+__global__ void add(const float* first, const float* second, float* sum, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) sum[i] = first[i] + second[i];
+}
+)");
+  const std::string declaration =
+      "// gpuexp: count = 100\n// gpuexp: first[count] second[count] sum[count]\n"
+      "// gpuexp: add<<<ceil_div(count, 32), 32>>>\n// gpuexp: check sum[i] = first[i] + "
+      "second[i]\n";
+  const Family& family =
+      folder.load("src/uses.cu", declaration + "#include \"../kernels/add.cuh\"\n");
+  CHECK(failure(family, "add").empty());
 }
 
 constexpr const char* kTranspose = R"(// gpuexp: width = 64
