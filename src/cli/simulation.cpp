@@ -40,9 +40,12 @@ void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, Execut
     for (Cell& cell : group.cells) {
       if (!cell.skip_reason.empty()) continue;
       cell.skip_reason = limits.refusal(*cell.variant, group.problem.get());
+      if (cell.skip_reason.empty())
+        cell.skip_reason = limits.reference_refusal(*plan.experiment(group).family, *cell.variant,
+                                                    group.problem.get());
       if (cell.skip_reason.empty()) continue;
-      cell.machine_lacks = cell.variant->is_vendor ||
-                           limits.lacks_code_of_gpu(*cell.variant, group.problem.get());
+      cell.machine_lacks =
+          cell.variant->is_vendor || limits.lacks_code_of_gpu(*cell.variant, group.problem.get());
     }
   }
 }

@@ -26,7 +26,7 @@ void check(const Family& family, std::vector<std::string>& errors) {
   require(bool(family.outputs), "declares no outputs extent");
   require(bool(family.inputs), "declares no inputs");
   require(bool(family.reference), "declares no reference");
-  require(bool(family.host_reference), "declares no host reference");
+  require(bool(family.host_reference) || is_kernel_file(family.id), "declares no host reference");
   require(!family.tolerance_derivation.empty(), "declares no tolerance_derivation");
   std::set<std::string> outputs;
   for (const Buffer& b : family.buffers) {

@@ -27,11 +27,33 @@ __global__ void check_kernel(double* value, double* magnitude, std::int64_t coun
   }
 }
 
+// The bits of numbers of at least 0 have the order of the numbers.
+__global__ void largest_kernel(const void* data, DataType type, std::int64_t count,
+                               double* largest) {
+  double mine = 0;
+  for (std::int64_t i = first_item(); i < count; i += item_stride()) {
+    const double magnitude = fabs(stored_element(data, type, i));
+    if (isfinite(magnitude)) mine = fmax(mine, magnitude);
+  }
+  atomicMax(reinterpret_cast<unsigned long long*>(largest),
+            static_cast<unsigned long long>(__double_as_longlong(mine)));
+}
+
+__global__ void values_kernel(const void* data, DataType type, std::int64_t count, double* value,
+                              double* magnitude) {
+  for (std::int64_t i = first_item(); i < count; i += item_stride()) {
+    value[i] = stored_element(data, type, i);
+    if (i > 0) magnitude[i] = magnitude[0];
+  }
+}
+
 }  // namespace
 
 void provide_own_kernels() {
   own::device_kernels() = {reinterpret_cast<const void*>(&fill_kernel),
-                           reinterpret_cast<const void*>(&check_kernel)};
+                           reinterpret_cast<const void*>(&check_kernel),
+                           reinterpret_cast<const void*>(&largest_kernel),
+                           reinterpret_cast<const void*>(&values_kernel)};
 }
 
 }  // namespace gpuexp

@@ -9,6 +9,7 @@
 
 #include "base/names.hpp"
 #include "compile/compile_options.hpp"
+#include "own/array_files.hpp"
 #include "own/buffer_roles.hpp"
 #include "own/declared_names.hpp"
 #include "own/expression_tree.hpp"
@@ -40,6 +41,9 @@ class Binder {
     bound_->file = declaration_.file;
     bound_->parameters = declaration_.parameters;
     bound_->checks = declaration_.checks;
+    bound_->expected_files = declaration_.expected_files;
+    bound_->arrays = std::make_shared<ArrayFiles>(
+        std::filesystem::path(declaration_.file).parent_path(), declaration_.file);
     bound_->requirements = declaration_.requirements;
     bound_->work = declaration_.work;
     bound_->tolerance = declaration_.tolerance;
@@ -53,6 +57,7 @@ class Binder {
       bound_->buffers.push_back({buffer, BufferRole::input, DataType::fp32});
     for (const DeclaredVariant& variant : declaration_.variants)
       bound_->variants.push_back(bind(variant));
+    if (declaration_.reference) bound_->reference = bind(declaration_.reference->launch);
     set_roles(*bound_);
     check_work();
     for (const DeclaredCheck& check : bound_->checks)
@@ -284,6 +289,11 @@ class Binder {
     for_arguments([&](const BoundArgument& argument) {
       if (argument.number) used.merge(argument.number->expression.names());
     });
+    if (bound_->reference) {
+      for (const BoundLaunch* launch : bound_->reference->launches())
+        for (const BoundArgument& argument : launch->arguments)
+          if (argument.number) used.merge(argument.number->expression.names());
+    }
     for (const DeclaredCheck& check : bound_->checks)
       used.merge(check.check.names());
     for (const DeclaredParameter& parameter : declaration_.parameters)
@@ -377,6 +387,20 @@ std::vector<std::size_t> Bound::checked_outputs() const {
     if (check_of(i)) checked.push_back(i);
   }
   return checked;
+}
+
+const DeclaredValues* Bound::file_of(std::size_t buffer) const {
+  const auto found =
+      std::ranges::find(expected_files, buffers[buffer].declared.name, &DeclaredValues::output);
+  return found == expected_files.end() ? nullptr : &*found;
+}
+
+ExpectedBy Bound::expected_by(std::size_t buffer) const {
+  // A reference may pass an input to a pointer that is not const.
+  if (!is_output(buffers[buffer].role)) return ExpectedBy::nothing;
+  if (check_of(buffer)) return ExpectedBy::check;
+  if (file_of(buffer)) return ExpectedBy::file;
+  return reference && reference->writes(buffer) ? ExpectedBy::reference : ExpectedBy::nothing;
 }
 
 SharedBound bound_to(Declaration declaration, std::vector<OwnKernel> kernels,

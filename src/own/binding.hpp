@@ -71,6 +71,11 @@ struct BoundVariant {
   bool writes(std::size_t buffer) const;
 };
 
+class ArrayFiles;
+
+/// Origin of the expected values of an output. A check or a file precedes the reference.
+enum class ExpectedBy { check, file, reference, nothing };
+
 /// The family's callbacks share it.
 struct Bound {
   std::string file;
@@ -78,6 +83,9 @@ struct Bound {
   std::vector<BoundBuffer> buffers;
   std::vector<BoundVariant> variants;
   std::vector<DeclaredCheck> checks;
+  std::vector<DeclaredValues> expected_files;
+  std::optional<BoundVariant> reference;  ///< its id names its kernels
+  std::shared_ptr<ArrayFiles> arrays;
   std::vector<PlacedExpression> requirements;
   std::vector<DeclaredWork> work;
   std::optional<double> tolerance;
@@ -90,6 +98,10 @@ struct Bound {
   const DeclaredCheck* check_of(std::size_t buffer) const;
   /// The outputs that have a check.
   std::vector<std::size_t> checked_outputs() const;
+  /// Null if no file has the buffer's expected values.
+  const DeclaredValues* file_of(std::size_t buffer) const;
+  /// `nothing` for inputs.
+  ExpectedBy expected_by(std::size_t buffer) const;
 };
 using SharedBound = std::shared_ptr<const Bound>;
 

@@ -39,8 +39,8 @@ void set_role(Bound& bound, std::size_t index) {
          fmt::format("no launch writes '{0}', because it is passed only to const pointers; declare "
                      "it as 'in {0}'",
                      declared.name));
-  if (has_no_contents(buffer) && declared.fill)
-    fail(bound.file, declared.fill->place,
+  if (has_no_contents(buffer) && (declared.fill || declared.array))
+    fail(bound.file, declared.fill ? declared.fill->place : declared.array->place,
          fmt::format("'{0}' is {1}, so it has no contents before the launch; if the kernel "
                      "reads them, declare it as 'in_out {0}'",
                      declared.name, role_text(buffer)));
@@ -95,6 +95,7 @@ void set_roles(Bound& bound) {
     set_role(bound, i);
   for (const BoundVariant& variant : bound.variants)
     check_steps(bound, variant);
+  if (bound.reference) check_steps(bound, *bound.reference);
 }
 
 }  // namespace gpuexp::own

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "own/array_files.hpp"
 #include "own/expression_tree.hpp"
 #include "own/output_checks.hpp"
 
@@ -14,10 +16,17 @@ namespace gpuexp::own {
 
 namespace {
 
-/// Computes elements instead of reading them: BufferView::data points to the buffer's FillProgram.
+/// Contents of a buffer: the elements of a file, or those of the fill if there is none.
+struct Contents {
+  FillProgram fill;
+  std::shared_ptr<const NpyArray> file;
+};
+
+/// Computes elements instead of reading them: BufferView::data points to the buffer's Contents.
 struct ComputedElements {
   double operator()(const BufferView& buffer, std::int64_t element) const {
-    const FillProgram& fill = *static_cast<const FillProgram*>(buffer.data);
+    const auto& [fill, file] = *static_cast<const Contents*>(buffer.data);
+    if (file) return stored_element(file->bytes.data(), buffer.type, element);
     std::array<unsigned char, sizeof(double)> stored{};
     store_element(stored.data(), fill.type, 0, fill_value(fill, element));
     return stored_element(stored.data(), fill.type, 0);
@@ -89,13 +98,15 @@ std::string fault_text(const Node& node, const CheckFault& fault, std::int64_t e
 
 std::string check_error(const Bound& bound, const OwnProblem& problem, std::uint64_t seed,
                         std::size_t output, std::int64_t element) {
-  std::vector<FillProgram> fills(bound.buffers.size());
+  std::vector<Contents> contents(bound.buffers.size());
   OwnData data{std::vector<void*>(bound.buffers.size(), nullptr)};
-  for (std::size_t i = 0; i < fills.size(); ++i) {
+  for (std::size_t i = 0; i < contents.size(); ++i) {
     const BufferRole role = bound.buffers[i].role;
+    const std::optional<DeclaredArray>& array = bound.buffers[i].declared.array;
+    if (array) contents[i].file = bound.arrays->elements(*array);
     if (role != BufferRole::output)
-      fills[i] = fill_of(bound, i, problem, role == BufferRole::in_out ? kInOutSeed : seed);
-    data.buffers[i] = &fills[i];
+      contents[i].fill = fill_of(bound, i, problem, role == BufferRole::in_out ? kInOutSeed : seed);
+    data.buffers[i] = &contents[i];
   }
   const CompiledCheck compiled = compiled_check(bound, output, problem, data);
   CheckFault fault;

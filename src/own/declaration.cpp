@@ -4,10 +4,24 @@
 
 #include <fmt/format.h>
 
+#include "base/names.hpp"
+
 namespace gpuexp::own {
 
+namespace {
+
+std::string begin_of_message(const std::string& file, const Place& place) {
+  if (!place.entry) return fmt::format("{}:{}:{}", file, place.line, place.column);
+  const std::string entry = fmt::format("{}: {}", file, place.entry->path);
+  if (place.column == 0) return entry;
+  return fmt::format("{}: '{}': column {}", entry, shorten(place.entry->value), place.column);
+}
+
+}  // namespace
+
 Place after(Place place, std::size_t columns) {
-  place.column += static_cast<int>(columns);
+  const bool is_whole_entry = place.entry && place.column == 0;
+  if (!is_whole_entry) place.column += static_cast<int>(columns);
   return place;
 }
 
@@ -17,8 +31,17 @@ void fail(const std::string& file, const Place& place, const std::string& messag
   std::size_t size = std::min(message.size(), kMaxMessage);
   while (size < message.size() && (static_cast<unsigned char>(message[size]) & 0xC0) == 0x80)
     --size;
-  throw DeclarationError(fmt::format("{}:{}:{}: {}{}", file, place.line, place.column,
+  throw DeclarationError(fmt::format("{}: {}{}", begin_of_message(file, place),
                                      message.substr(0, size), size < message.size() ? "…" : ""));
+}
+
+std::string text_of(const Place& place) {
+  return place.entry ? place.entry->path : fmt::format("line {}", place.line);
+}
+
+std::string text_of(const std::string& file, const Place& place) {
+  return place.entry ? fmt::format("{}: {}", file, place.entry->path)
+                     : fmt::format("{}:{}", file, place.line);
 }
 
 const DeclaredBuffer* Declaration::find_buffer(std::string_view name) const {

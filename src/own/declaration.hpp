@@ -1,8 +1,9 @@
-// The declaration of a user's kernel file: the comment lines that begin with "// gpuexp:". They
-// name parameters, buffers, launches and checks (docs/own_kernel.md).
+// The declaration of a user's kernel file: parameters, buffers, launches and checks
+// (docs/own_kernel.md).
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,19 +19,32 @@
 
 namespace gpuexp::own {
 
-/// An error in a kernel file. The message starts with "FILE:LINE:COLUMN: ".
+/// An error in a declaration. The message starts with "FILE:LINE:COLUMN: ", or in a JSON file with
+/// "FILE: PATH: 'VALUE': column COLUMN: ".
 class DeclarationError : public InputError {
  public:
   using InputError::InputError;
 };
 
-/// A position in a kernel file, from 1.
-struct Place {
-  int line = 0;
-  int column = 0;
+/// An entry of a declaration in a JSON file.
+struct JsonEntry {
+  std::string path;   ///< "$.buffers.A"
+  std::string value;  ///< as text: of a list, its items
 };
 
-/// The place `columns` bytes after `place`.
+/// A position in a kernel file or in the value of a JSON entry, from 1.
+struct Place {
+  int line = 0;    ///< 0 in an entry
+  int column = 0;  ///< 0: the whole entry
+  std::shared_ptr<const JsonEntry> entry = nullptr;
+};
+
+/// The line or the entry for messages: "line 3", "$.buffers.A".
+std::string text_of(const Place& place);
+/// The same with the file: "k.cu:3", "k.gpuexp.json: $.buffers.A".
+std::string text_of(const std::string& file, const Place& place);
+
+/// The place `columns` bytes after `place`; a whole entry itself.
 Place after(Place place, std::size_t columns);
 
 [[noreturn]] void fail(const std::string& file, const Place& place, const std::string& message);
@@ -55,11 +69,18 @@ struct DeclaredFill {
   Place place;
 };
 
+/// A .npy file.
+struct DeclaredArray {
+  std::string file;  ///< relative to the folder of the file with the declaration
+  Place place;
+};
+
 struct DeclaredBuffer {
   std::string name;
   std::optional<BufferRole> role;  ///< empty: const pointers are inputs, others are outputs
   std::vector<PlacedExpression> extents;
   std::optional<DeclaredFill> fill;
+  std::optional<DeclaredArray> array;  ///< contents from a file, instead of a fill
   Place place;
 };
 
@@ -104,12 +125,27 @@ struct DeclaredCheck {
   Place place;  ///< first character of the check
 };
 
+/// `check OUTPUT = FILE.npy`.
+struct DeclaredValues {
+  std::string output;
+  DeclaredArray array;
+  Place place;  ///< first character of the output
+};
+
+/// `reference`: the expected values of outputs without a check are those of a launch.
+struct DeclaredReference {
+  DeclaredVariant launch;
+  Place place;
+};
+
 struct Declaration {
   std::string file;
   std::vector<DeclaredParameter> parameters;
   std::vector<DeclaredBuffer> buffers;
   std::vector<DeclaredVariant> variants;
   std::vector<DeclaredCheck> checks;
+  std::vector<DeclaredValues> expected_files;
+  std::optional<DeclaredReference> reference;
   std::vector<PlacedExpression> requirements;
   std::vector<DeclaredWork> work;
   std::vector<std::string> options;  ///< compiler options

@@ -40,6 +40,7 @@ FillKind fill_kind(Statement& s) {
     if (found == name) return kind;
     names.emplace_back(name);
   }
+  names.emplace_back("FILE.npy");
   s.fail_at(place, fmt::format("unknown fill '{}'{}, or a number", shorten(found),
                                allowed_names(found, names)));
 }
@@ -49,6 +50,13 @@ bool is_constant_fill(const Statement& s) {
   const std::string_view rest = s.rest();
   return !rest.empty() && (std::isdigit(static_cast<unsigned char>(rest.front())) != 0 ||
                            std::string_view("-.(").find(rest.front()) != std::string_view::npos);
+}
+
+/// The rest of the statement, if it names a .npy file.
+std::optional<DeclaredArray> read_array(Statement& s) {
+  if (!s.rest().ends_with(".npy")) return std::nullopt;
+  const Place place = s.place();
+  return DeclaredArray{std::string(s.take_rest()), place};
 }
 
 DeclaredFill read_fill(Statement& s) {
@@ -212,6 +220,7 @@ class Reader {
     if (++statements_ > kMaxStatements)
       s.fail(fmt::format("a declaration has at most {} statements", kMaxStatements));
     if (s.takes_keyword("check")) return read_check(s);
+    if (s.takes_keyword("reference")) return read_reference(s, place);
     if (s.takes_keyword("require")) return read_requirement(s);
     if (s.takes_keyword("work")) return read_work(s, place);
     if (s.takes_keyword("tolerance")) return read_tolerance_once(s, place);
@@ -234,19 +243,7 @@ class Reader {
     read_definition(s, std::move(name), place);
   }
 
-  Declaration finished(std::string_view source) {
-    if (statements_ > 0) return std::move(declaration_);
-    const std::vector<std::string> kernels = kernels_in(source);
-    if (kernels.empty())
-      own::fail(declaration_.file, {1, 1},
-                "the file has neither a declaration nor a kernel; expected comment lines that "
-                "begin with '// gpuexp:' and a __global__ function that they launch");
-    own::fail(declaration_.file, {1, 1},
-              fmt::format("the file has no declaration; expected comment lines that begin with '// "
-                          "gpuexp:' and launch one of its kernels: {}; 'gpuexp init {}' prints "
-                          "such lines, and --write inserts them",
-                          fmt::join(kernels, ", "), declaration_.file));
-  }
+  Declaration finished() { return std::move(declaration_); }
 
  private:
   /// A parameter or buffer with the name, and what it is.
@@ -259,18 +256,19 @@ class Reader {
     const auto& [first, at] = other->second;
     own::fail(declaration_.file, place,
               first == what
-                  ? fmt::format("{} '{}' is declared twice, first in line {}", what, name, at.line)
-                  : fmt::format("{} '{}' has the name of the {} in line {}; rename one "
-                                "of them",
-                                what, name, first, at.line));
+                  ? fmt::format("{} '{}' is declared twice, first in {}", what, name, text_of(at))
+                  : fmt::format("{} '{}' has the name of the {} in {}; rename one of them", what,
+                                name, first, text_of(at)));
   }
 
   [[noreturn]] static void refuse(const Statement& s, const std::string& first_word) {
-    const auto nearest = nearest_name(first_word, {"in", "out", "in_out", "workspace", "check",
-                                                   "require", "work", "tolerance", "option"});
+    const auto nearest =
+        nearest_name(first_word, {"in", "out", "in_out", "workspace", "check", "reference",
+                                  "require", "work", "tolerance", "option"});
     s.fail(
         fmt::format("{} is not a statement{} expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
-                    "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, require, work, "
+                    "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, reference, "
+                    "require, work, "
                     "tolerance or option",
                     s.found(), nearest ? fmt::format("; did you mean '{}'?", *nearest) : ";"));
   }
@@ -304,7 +302,9 @@ class Reader {
           "a statement with a fill declares one buffer; declare each buffer in a line of its "
           "own");
     s.takes("=");
-    declaration_.buffers.back().fill = read_fill(s);
+    DeclaredBuffer& buffer = declaration_.buffers.back();
+    buffer.array = read_array(s);
+    if (!buffer.array) buffer.fill = read_fill(s);
     s.expect_end();
   }
 
@@ -356,10 +356,43 @@ class Reader {
                           earlier.empty() ? "" : allowed_names(name, earlier)));
   }
 
+  /// `y[i] = EXPRESSION`, or `y = FILE.npy`.
   void read_check(Statement& s) {
+    Statement values = s;
+    if (values.takes_name() && values.takes("=")) return read_expected_file(s);
     DeclaredCheck check = s.check();
     add_name(checked_, check.check.output(), "the check of", check.place);
     declaration_.checks.push_back(std::move(check));
+  }
+
+  void read_expected_file(Statement& s) {
+    DeclaredValues values;
+    values.place = s.place();
+    values.output = s.name("the name of an output");
+    s.takes("=");
+    const std::optional<DeclaredArray> array = read_array(s);
+    if (!array)
+      s.fail(
+          fmt::format("expected a .npy file after '{0} =', found {1}; an expression needs an "
+                      "index for each extent of {0}, such as in {0}[i] = 0",
+                      shorten(values.output), s.found()));
+    values.array = *array;
+    add_name(checked_, values.output, "the check of", values.place);
+    declaration_.expected_files.push_back(std::move(values));
+  }
+
+  void read_reference(Statement& s, const Place& place) {
+    if (declaration_.reference)
+      s.fail_at(place, fmt::format("the reference is declared twice, first in {}",
+                                   text_of(declaration_.reference->place)));
+    declaration_.reference.emplace().place = s.place();
+    DeclaredVariant& variant = declaration_.reference->launch;
+    variant.place = s.place();
+    variant.steps = read_steps(s);
+    s.expect_end();
+    const std::vector<std::string> kernels = kernels_of(variant);
+    if (kernels.empty()) s.fail_at(variant.place, "the reference launches no kernel");
+    variant.id = fmt::format("{}", fmt::join(kernels, ", "));
   }
 
   void read_requirement(Statement& s) { declaration_.requirements.push_back(s.last_expression()); }
@@ -405,9 +438,9 @@ std::string_view without_comment(std::string_view text) {
 
 }  // namespace
 
-Declaration read_declaration(const std::string& file, std::string_view source) {
+std::vector<Statement> statements_in(const std::string& file, std::string_view source) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  Reader reader(file);
+  std::vector<Statement> statements;
   std::string_view rest = source;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   for (int line = 1; !rest.empty(); ++line) {
@@ -419,11 +452,35 @@ Declaration read_declaration(const std::string& file, std::string_view source) {
     text.remove_prefix(kMark.size());
     const std::string_view statement = without_comment(text);
     const bool is_comment = trimmed(statement).empty() && statement.size() < text.size();
-    if (!is_comment) reader.read({file, line, whole, statement});
+    if (!is_comment) statements.emplace_back(file, line, whole, statement);
   }
-  Declaration declaration = reader.finished(source);
-  set_whys(declaration, source);
-  return declaration;
+  return statements;
+}
+
+Declaration declaration_of(const std::string& file, const std::vector<Statement>& statements) {
+  Reader reader(file);
+  for (const Statement& statement : statements)
+    reader.read(statement);
+  return reader.finished();
+}
+
+Declaration read_declaration(const std::string& file, std::string_view source) {
+  const std::vector<Statement> statements = statements_in(file, source);
+  if (!statements.empty()) {
+    Declaration declaration = declaration_of(file, statements);
+    set_whys(declaration, source);
+    return declaration;
+  }
+  const std::vector<std::string> kernels = kernels_in(source);
+  if (kernels.empty())
+    fail(file, {1, 1},
+         "the file has neither a declaration nor a kernel; expected comment lines that begin with "
+         "'// gpuexp:' and a __global__ function that they launch");
+  fail(file, {1, 1},
+       fmt::format("the file has no declaration; expected comment lines that begin with '// "
+                   "gpuexp:' and launch one of its kernels: {}; 'gpuexp init {}' prints such "
+                   "lines, and --write inserts them",
+                   fmt::join(kernels, ", "), file));
 }
 
 }  // namespace gpuexp::own

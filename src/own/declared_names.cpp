@@ -77,7 +77,7 @@ std::vector<const PlacedExpression*> expressions_of(const Declaration& declarati
     all.push_back(&*buffer.fill->low);
     if (buffer.fill->high) all.push_back(&*buffer.fill->high);
   }
-  for (const DeclaredVariant& variant : declaration.variants) {
+  const auto add_steps = [&](const DeclaredVariant& variant) {
     for (const DeclaredStep& step : variant.steps) {
       if (const auto* const memset = std::get_if<DeclaredMemset>(&step)) {
         all.push_back(&memset->value);
@@ -88,7 +88,10 @@ std::vector<const PlacedExpression*> expressions_of(const Declaration& declarati
       add_each(launch.block);
       if (launch.shared_bytes) all.push_back(&*launch.shared_bytes);
     }
-  }
+  };
+  for (const DeclaredVariant& variant : declaration.variants)
+    add_steps(variant);
+  if (declaration.reference) add_steps(declaration.reference->launch);
   add_each(declaration.requirements);
   for (const DeclaredWork& work : declaration.work)
     all.push_back(&work.amount);

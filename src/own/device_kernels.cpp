@@ -1,10 +1,24 @@
 #include "own/device_kernels.hpp"
 
+#include <algorithm>
+#include <cmath>
+
+#include "base/stored_element.hpp"
+
 namespace gpuexp::own {
 
 namespace {
 
 constexpr std::int64_t kMaxBlocks = 65536;
+
+double largest_magnitude(const void* data, DataType type, std::int64_t count) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double magnitude = std::abs(stored_element(data, type, i));
+    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
+  }
+  return largest;
+}
 
 }  // namespace
 
@@ -28,6 +42,38 @@ Steps fill_step(void* to, std::int64_t count, const FillProgram& fill) {
                                                                    fill_value(fill, i));
                                                  },
                                                  to, item_bytes});
+}
+
+Steps values_step(const ReferenceView& to, std::int64_t count, const void* data, DataType type) {
+  KernelStep largest;
+  largest.shape = grid_stride(count, kMaxBlocks);
+  largest.shape.kernel = device_kernels().largest;
+  largest.arguments.add(data);
+  largest.arguments.add(type);
+  largest.arguments.add(count);
+  largest.arguments.add(to.magnitude);
+  // One item, because its loop computes one number from all elements.
+  largest.on_host = {1, [to, count, data, type](std::int64_t, std::int64_t) {
+                       *to.magnitude = largest_magnitude(data, type, count);
+                     }};
+  KernelStep values;
+  values.shape = grid_stride(count, kMaxBlocks);
+  values.shape.kernel = device_kernels().values;
+  values.arguments.add(data);
+  values.arguments.add(type);
+  values.arguments.add(count);
+  values.arguments.add(to.value);
+  values.arguments.add(to.magnitude);
+  values.on_host = {count, [to, data, type](std::int64_t first, std::int64_t end) {
+                      for (std::int64_t i = first; i < end; ++i) {
+                        to.value[i] = stored_element(data, type, i);
+                        if (i > 0) to.magnitude[i] = *to.magnitude;
+                      }
+                    }};
+  Steps steps(MemsetStep{to.magnitude, 0, sizeof(double)});
+  steps += Steps(std::move(largest));
+  steps += Steps(std::move(values));
+  return steps;
 }
 
 Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram& program) {

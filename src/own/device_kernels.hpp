@@ -14,11 +14,21 @@ struct DeviceKernels {
   const void* fill = nullptr;   ///< (void* to, std::int64_t count, FillProgram)
   const void* check = nullptr;  ///< (double* value, double* magnitude, std::int64_t count,
                                 ///< ElementDraw, CheckProgram)
+  /// (const void* data, DataType, std::int64_t count, double* largest): raises *largest, a number
+  /// of at least 0, to the largest finite magnitude of an element
+  const void* largest = nullptr;
+  /// (const void* data, DataType, std::int64_t count, double* value, double* magnitude): converts
+  /// the elements, and copies magnitude[0] to the other magnitudes
+  const void* values = nullptr;
 };
 DeviceKernels& device_kernels();
 
 /// Fills `count` elements of the type at `to`.
 Steps fill_step(void* to, std::int64_t count, const FillProgram& fill);
+
+/// The expected values are the `count` elements of the type at `data`, which may be `to.value`. All
+/// have one magnitude: the largest finite magnitude of an element.
+Steps values_step(const ReferenceView& to, std::int64_t count, const void* data, DataType type);
 
 /// Computes the drawn elements of an output with `count` elements, and their magnitudes.
 Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram& program);

@@ -41,6 +41,7 @@ bool hides_terms(const Bound& bound, std::size_t output, const OwnProblem& probl
 std::optional<Range> whole_range(const Bound& bound, std::size_t buffer,
                                  const OwnProblem& problem) {
   constexpr std::uint64_t kAnySeed = 0;
+  if (bound.buffers[buffer].declared.array) return std::nullopt;
   const FillProgram fill = fill_of(bound, buffer, problem, kAnySeed);
   switch (fill.kind) {
     case FillKind::integers:
@@ -124,6 +125,11 @@ ExactSums exact_sums_of(const Bound& bound, const OwnProblem& problem) {
   if (!sums.are_needed) return sums;
   if (bound.tolerance) {
     sums.why_not = fmt::format("the file declares a tolerance of {}", *bound.tolerance);
+    return sums;
+  }
+  if (!bound.expected_files.empty()) {
+    sums.why_not = fmt::format("the expected values of {} are those of a file",
+                               bound.expected_files.front().output);
     return sums;
   }
   // The largest numbers first: they show more mistakes, such as an element that is read twice.

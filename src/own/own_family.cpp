@@ -9,10 +9,11 @@
 
 #include "base/text.hpp"
 #include "own/binding.hpp"
+#include "own/buffer_contents.hpp"
 #include "own/check_tolerance.hpp"
-#include "own/device_kernels.hpp"
 #include "own/exact_sums.hpp"
 #include "own/output_checks.hpp"
+#include "own/expected_values.hpp"
 #include "own/own_problem.hpp"
 #include "own/parameter_values.hpp"
 #include "own/work_amounts.hpp"
@@ -31,6 +32,7 @@ const OwnData& as_data(const void* data) {
 std::shared_ptr<const void> checked_problem(const Bound& bound, const Values& values) {
   auto problem = std::make_shared<OwnProblem>(problem_of(bound, values));
   check_problem(bound, *problem);
+  if (problem->unmet.empty()) check_expected_values(bound, *problem);
   return problem;
 }
 
@@ -41,17 +43,7 @@ std::shared_ptr<const void> exact_problem(const Bound& bound, const Values& valu
   return problem;
 }
 
-// ---- contents and references
-
-Steps fills(const Bound& bound, const OwnProblem& problem, const OwnData& data, std::uint64_t seed,
-            BufferRole role) {
-  Steps steps;
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.buffers[i].role == role)
-      steps += fill_step(data.buffers[i], problem.count(i), fill_of(bound, i, problem, seed));
-  }
-  return steps;
-}
+// ---- references
 
 /// The references of the requested outputs; calls `evaluate` with view, count and program.
 template <class Evaluate>
@@ -73,7 +65,7 @@ Parameter parameter_of(const std::string& file, const DeclaredParameter& declare
   Parameter parameter;
   parameter.name = declared.name;
   parameter.default_value = declared.values.front();
-  parameter.doc = fmt::format("declared in {}:{}", file, declared.place.line);
+  parameter.doc = "declared in " + text_of(file, declared.place);
   parameter.min = -largest;
   parameter.max = largest;
   return parameter;
@@ -85,7 +77,7 @@ Buffer buffer_of(const SharedBound& bound, std::size_t i) {
   buffer.role = bound->buffers[i].role;
   buffer.type = [type = bound->buffers[i].type](const void*) { return type; };
   buffer.count = [i](const void* problem) { return as_problem(problem).count(i); };
-  buffer.has_reference = bound->check_of(i) != nullptr;
+  buffer.has_reference = bound->expected_by(i) != ExpectedBy::nothing;
   if (buffer.has_reference) {
     buffer.tolerance = [bound, i](const void* problem) {
       return tolerance_of(*bound, i, as_problem(problem));
@@ -111,8 +103,8 @@ std::string launches_text(const Bound& bound, const BoundVariant& variant) {
     const auto* const launch = std::get_if<BoundLaunch>(&step);
     steps.push_back(launch ? launch->declared.kernel : "memset");
   }
-  return fmt::format("Launches {} as declared in {}:{}.", fmt::join(steps, ", "), bound.file,
-                     variant.place.line);
+  return fmt::format("Launches {} as declared in {}.", fmt::join(steps, ", "),
+                     text_of(bound.file, variant.place));
 }
 
 Variant variant_of(const SharedBound& bound, std::size_t index) {
@@ -141,27 +133,24 @@ Variant variant_of(const SharedBound& bound, std::size_t index) {
 
 void set_contents(Family& family, const SharedBound& bound) {
   family.inputs = [bound](const void* problem, const void* data, std::uint64_t seed) {
-    return fills(*bound, as_problem(problem), as_data(data), seed, BufferRole::input);
+    return stored_contents(*bound, as_problem(problem), as_data(data), BufferRole::input, seed);
   };
   const bool has_in_out = std::ranges::any_of(
       bound->buffers, [](const BoundBuffer& b) { return b.role == BufferRole::in_out; });
   if (has_in_out) {
     family.reset = [bound](const void* problem, const void* data) {
-      return fills(*bound, as_problem(problem), as_data(data), kInOutSeed, BufferRole::in_out);
+      return stored_contents(*bound, as_problem(problem), as_data(data), BufferRole::in_out,
+                             kInOutSeed);
     };
   }
   family.reference = [bound](const void* problem, const void* data,
                              const std::vector<ReferenceView>& views) {
-    Steps steps;
-    for_requested(*bound, as_problem(problem), as_data(data), views,
-                  [&](const ReferenceView& view, std::int64_t count, const CheckProgram& program) {
-                    steps += check_step(view, count, program);
-                  });
-    return steps;
+    return expected_values(*bound, as_problem(problem), as_data(data), views);
   };
   family.reference_operations = [bound](const void* problem) {
-    return reference_operations(*bound, as_problem(problem));
+    return expected_values_operations(*bound, as_problem(problem));
   };
+  if (!has_only_checks(*bound)) return;
   family.host_reference = [bound](const void* problem, const void* data,
                                   const std::vector<ReferenceView>& views) {
     for_requested(*bound, as_problem(problem), as_data(data), views,
@@ -178,6 +167,7 @@ void set_contents(Family& family, const SharedBound& bound) {
 }  // namespace
 
 Family family_of(std::string id, const SharedBound& bound) {
+  check_expected_values(*bound);
   Family family;
   family.id = std::move(id);
   family.question = fmt::format("kernels of {}", bound->file);
@@ -185,7 +175,7 @@ Family family_of(std::string id, const SharedBound& bound) {
       fmt::format("{} declares {}, {} and {}.", bound->file,
                   counted(bound->variants.size(), "launch", "launches"),
                   counted(bound->buffers.size(), "buffer"), counted(bound->checks.size(), "check"));
-  family.tolerance_derivation = tolerance_derivation(*bound);
+  family.tolerance_derivation = tolerance_derivation(*bound) + expected_values_text(*bound);
   for (const DeclaredParameter& parameter : bound->parameters)
     family.parameters.push_back(parameter_of(bound->file, parameter));
   for (std::size_t i = 0; i < bound->buffers.size(); ++i)
@@ -197,10 +187,13 @@ Family family_of(std::string id, const SharedBound& bound) {
     return std::make_shared<OwnData>(OwnData{buffers.of_ranks.front()});
   };
   family.outputs = [](const void*) { return Extent{}; };
-  family.unsupported = [](const void* problem, const DeviceSpec&) -> std::optional<std::string> {
+  family.unsupported = [bound](const void* problem,
+                               const DeviceSpec& device) -> std::optional<std::string> {
     const std::string& unmet = as_problem(problem).unmet;
-    if (unmet.empty()) return std::nullopt;
-    return fmt::format("requires {}", unmet);
+    if (!unmet.empty()) return fmt::format("requires {}", unmet);
+    if (!bound->reference) return std::nullopt;
+    const auto why = unsupported(*bound, *bound->reference, as_problem(problem).names, device);
+    return why ? std::optional("the reference " + *why) : std::nullopt;
   };
   set_contents(family, bound);
   return family;

@@ -34,12 +34,16 @@ std::string_view Statement::from_next() const {
   return rest_.substr(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
 }
 
-int Statement::column_of(std::string_view part) const {
-  return static_cast<int>(part.data() - whole_.data()) + 1;
+Place EntryStatement::place_at(std::size_t offset) const {
+  const bool is_in_name = offset >= name_begin && offset < name_begin + name_size;
+  if (offset < prefix_size || is_in_name) return {0, 0, entry};
+  const std::size_t before = prefix_size + (offset >= name_begin ? name_size : 0);
+  return {0, static_cast<int>(offset - before) + 1, entry};
 }
 
 Place Statement::place() const {
-  return {line_, column_of(from_next())};
+  const auto offset = static_cast<std::size_t>(from_next().data() - whole_.data());
+  return entry_ ? entry_->place_at(offset) : Place{line_, static_cast<int>(offset) + 1};
 }
 
 std::string_view Statement::rest() const {
@@ -47,7 +51,8 @@ std::string_view Statement::rest() const {
 }
 
 std::string Statement::found() const {
-  return is_empty() ? "the end of the line" : "'" + shorten(rest()) + "'";
+  if (!is_empty()) return "'" + shorten(rest()) + "'";
+  return entry_ ? "the end of the value" : "the end of the line";
 }
 
 void Statement::expect_end() const {
@@ -93,6 +98,13 @@ std::string Statement::name(std::string_view what) {
   const std::string taken(rest_.substr(0, size));
   rest_.remove_prefix(size);
   return taken;
+}
+
+bool Statement::takes_name() {
+  skip_blanks();
+  const std::size_t size = word_size(rest_);
+  rest_.remove_prefix(size);
+  return size > 0;
 }
 
 std::string_view Statement::take_rest() {

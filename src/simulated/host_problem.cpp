@@ -151,6 +151,8 @@ void HostProblem::poison(const Variant& variant) {
     simulator_.memory().make_all(simulator_.threads);
     for (Rank& rank : ranks_)
       rank.references->make(outputs);
+    if (const std::string input = changed_input(); !input.empty())
+      throw std::runtime_error(fmt::format("the reference wrote into input '{}'", input));
   }
   for (Rank& rank : ranks_) {
     for (const std::size_t i : poisoned_before(family_, variant))

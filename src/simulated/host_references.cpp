@@ -1,6 +1,9 @@
 #include "simulated/host_references.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "base/parallel.hpp"
 #include "run/compared_elements.hpp"
@@ -38,14 +41,24 @@ void HostReferences::make(const std::vector<std::size_t>& outputs) {
     return;
   const std::vector<ReferenceView> exact = views(outputs, false);
   const Steps steps = family_.reference(problem_, data_, exact);
-  if (simulator_.uses_host_loops && has_only_host_loops(steps)) {
-    simulator_.run(steps);
+  const bool can_loop = simulator_.uses_host_loops && has_only_host_loops(steps);
+  if (can_loop || !family_.host_reference) {
+    run(steps);
   } else {
     family_.host_reference(problem_, data_, exact);
   }
   if (family_.accuracy_reference) run_on_registered_memory(outputs);
   for (const std::size_t output : outputs)
     reference(output).is_whole = true;
+}
+
+// A fault of a variant must not be confused with a fault of the reference.
+void HostReferences::run(const Steps& steps) {
+  try {
+    simulator_.run(steps);
+  } catch (const sim::Fault& fault) {
+    throw std::runtime_error(fmt::format("the reference: {}", fault.what()));
+  }
 }
 
 // Some accuracy references are kernels, which may write only to registered memory.

@@ -1,5 +1,5 @@
-// References of one problem's outputs. Host loops compute them, except for accuracy references that
-// are kernels.
+// References of one problem's outputs. Host loops compute them, except for accuracy references and
+// references of kernel files that are kernels.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +50,7 @@ class HostReferences {
   Reference& reference(std::size_t output);
   /// One view per output of the family; empty for outputs that are not in `outputs`.
   std::vector<ReferenceView> views(const std::vector<std::size_t>& outputs, bool is_accurate);
+  void run(const Steps& steps);
   void run_on_registered_memory(const std::vector<std::size_t>& outputs);
   bool run_ranges(const Steps& steps, const double* values,
                   const std::vector<ElementRange>& ranges);

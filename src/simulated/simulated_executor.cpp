@@ -12,6 +12,7 @@
 #include "base/steady_clock.hpp"
 #include "family/registry.hpp"
 #include "model/cache_counts.hpp"
+#include "run/compared_elements.hpp"
 #include "run/host_refusal.hpp"
 #include "simulated/host_problem.hpp"
 
@@ -253,6 +254,32 @@ std::string SimulationLimits::refusal(const Variant& variant, const void* proble
       "{:.2g} operations and {:.2g} bytes are too many to execute all of its blocks, and a sample "
       "of them cannot be executed: {}; choose a smaller problem with --set",
       operation_count(work) + work.untyped_operations, work.moved_read + work.moved_written, why);
+}
+
+std::string SimulationLimits::reference_refusal(const Family& family, const Variant& variant,
+                                                const void* problem) {
+  if (family.host_reference) return "";
+  double number = 0;  // views of requested outputs need an address
+  std::vector<ReferenceView> views;
+  for (const Buffer& buffer : family.buffers) {
+    if (!is_output(buffer.role)) continue;
+    views.push_back(variant.fills(buffer.name) ? ReferenceView{&number, &number} : ReferenceView{});
+  }
+  Steps steps = family.reference(problem, variant.unbound_data.get(), views);
+  std::erase_if(steps.all(), [](const Step& step) {
+    const auto* const kernel = std::get_if<KernelStep>(&step.action);
+    return !kernel || kernel->on_host.run;
+  });
+  if (steps.all().empty()) return "";
+  if (const std::string why = state_->simulator.refusal(steps); !why.empty())
+    return fmt::format("its reference cannot be executed: {}", why);
+  const double operations = reference_operations(family, problem, variant);
+  if (state_->blocks.count == ExecutedBlocks::kAll || operations <= kMaxWork) return "";
+  return fmt::format(
+      "the launch of its reference has about {:.2g} instructions, too many to execute all of its "
+      "blocks, and results of a kernel cannot be sampled: verify a smaller problem with --set, "
+      "predict this one with 'gpuexp predict', or declare a check",
+      operations);
 }
 
 }  // namespace gpuexp

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "compile/ptx_compiler.hpp"
 #include "device/device_spec.hpp"
 #include "run/executor.hpp"
 #include "sass/kernel_resource.hpp"
 #include "sim/simulator.hpp"
-#include "compile/ptx_compiler.hpp"
 
 namespace gpuexp {
 
@@ -41,15 +41,18 @@ std::unique_ptr<Executor> make_simulated_executor(const DeviceSpec& device,
                                                   const KernelResources& kernels,
                                                   const SimulatedOptions& options);
 
-/// refusal() returns why the CPU cannot execute a launch, such as a library call, missing code, a
-/// kernel that launches kernels, an unknown instruction, or too many operations in blocks that
-/// depend on each other's results; otherwise an empty string.
 class SimulationLimits {
  public:
   SimulationLimits(const DeviceSpec& device, const KernelResources& kernels,
                    const SimulatedOptions& options);
   ~SimulationLimits();
+  /// Why the CPU cannot execute a launch, such as a library call, missing code, a kernel that
+  /// launches kernels, an unknown instruction, or too many operations in blocks that depend on each
+  /// other's results; otherwise an empty string.
   std::string refusal(const Variant& variant, const void* problem);
+  /// Why the CPU cannot execute the kernels of the variant's reference, whose results are not
+  /// sampled; empty if it can, or if host code computes the reference.
+  std::string reference_refusal(const Family& family, const Variant& variant, const void* problem);
   /// Whether another GPU is needed to execute the launch: this binary has neither machine code of
   /// its kernels for the compute capability of `device` nor PTX from which tools could make it.
   bool lacks_code_of_gpu(const Variant& variant, const void* problem) const;

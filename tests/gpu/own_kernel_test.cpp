@@ -39,8 +39,10 @@ std::string lacks_compiler() {
 /// Verifies and times all variants of a kernel file, by default values of its parameters.
 class OwnRun {
  public:
-  explicit OwnRun(const std::string& text, Mode mode = Mode::cold) {
+  /// `array` is the contents of array.npy beside the file.
+  explicit OwnRun(const std::string& text, Mode mode = Mode::cold, const std::string& array = "") {
     const auto file = scratch_.path() / "user.cu";
+    std::ofstream(scratch_.path() / "array.npy", std::ios::binary) << array;
     std::ofstream(file) << text;
     provide_own_kernels();
     const Family& family = files_.load(file);
@@ -209,6 +211,59 @@ __global__ void gather(const __half* h, const __nv_bfloat16* b, const int* idx,
 }
 )");
   check_passed(run.row("gather"));
+}
+
+TEST_CASE("a user's kernel is compared with a reference kernel on the GPU", "[own_kernel]") {
+  REQUIRE_COMPILER();
+  for (const Mode mode : {Mode::cold, Mode::graph}) {
+    const OwnRun run(R"(
+// gpuexp: n = 100003
+// gpuexp: x[n] = normal
+// gpuexp: in_out z[n]
+// gpuexp: out count[1]
+// gpuexp: right = scaled<<<ceil_div(n, 256), 256>>>(x, z, count, 2, n)
+// gpuexp: zeros = scaled<<<ceil_div(n, 256), 256>>>(x, z, count, 0, n) vs right
+// gpuexp: unwritten = scaled<<<floor_div(n, 256), 256>>>(x, z, count, 2, n) vs right
+// gpuexp: reference serial<<<1, 1>>>
+// gpuexp: tolerance 1e-6
+__global__ void scaled(const float* x, float* z, int* count, float factor, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) z[i] = factor * (z[i] + x[i]);
+  if (i == 0) *count = n;
+}
+__global__ void serial(const float* x, float* z, int* count, int n) {
+  for (int i = 0; i < n; ++i) z[i] = 2.0 * ((double)z[i] + x[i]);
+  *count = n;
+}
+)",
+                     mode);
+    check_passed(run.row("right"));
+    check_incorrect(run.row("zeros"));
+    check_incorrect(run.row("unwritten"));
+  }
+}
+
+TEST_CASE("contents and expected values of a user's kernel are read from a file", "[own_kernel]") {
+  REQUIRE_COMPILER();
+  // Three little-endian numbers of fp32: 1, 2 and -3.
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}\n";
+  const std::string array = std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) +
+                            std::string(1, '\0') + header +
+                            std::string("\0\0\x80\x3f\0\0\0\x40\0\0\x40\xc0", 12);
+  const OwnRun run(R"(
+// gpuexp: x[3] = array.npy
+// gpuexp: y[3]
+// gpuexp: copied<<<1, 32>>>(x, y, 1)
+// gpuexp: scaled = copied<<<1, 32>>>(x, y, 1.001)
+// gpuexp: check y = array.npy
+// gpuexp: tolerance 1e-6
+__global__ void copied(const float* x, float* y, float factor) {
+  if (threadIdx.x < 3) y[threadIdx.x] = factor * x[threadIdx.x];
+}
+)",
+                   Mode::cold, array);
+  check_passed(run.row("copied"));
+  check_incorrect(run.row("scaled"));
 }
 
 TEST_CASE("a user's kernel may use all shared memory that the device allows a block",

@@ -212,12 +212,12 @@ TEST_CASE("statements that are not understood", "[declaration]") {
        {"n = 4\n4 = n", "2:12: expected a statement, found '4 = n'"},
        {"run fast",
         "1:12: 'run fast' is not a statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
-        "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, require, work, tolerance or "
-        "option"},
+        "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, reference, require, work, "
+        "tolerance or option"},
        {"chek y[i] = 4",
         "1:12: 'chek y[i] = 4' is not a statement; did you mean 'check'? expected NAME = VALUES, "
         "BUFFER[EXTENT], [NAME =] KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, "
-        "require, work, tolerance or option"},
+        "reference, require, work, tolerance or option"},
        {"in", "1:14: expected the name of a buffer, found the end of the line"},
        {"in 4", "1:15: expected the name of a buffer, found '4'"},
        {"in x", "1:16: expected the extent of x, such as x[n], found the end of the line"},
@@ -225,11 +225,11 @@ TEST_CASE("statements that are not understood", "[declaration]") {
        {"x[]", "1:14: expected a number, a name, a function call or '(', found ']'"},
        {"x[1][2][3][4][5]", "1:12: x has 5 extents; expected at most 4"},
        {"x[4] = sevens",
-        "1:19: unknown fill 'sevens'; allowed: uniform, normal, integers, iota, zeros, or a "
-        "number"},
+        "1:19: unknown fill 'sevens'; allowed: uniform, normal, integers, iota, zeros, "
+        "FILE.npy, or a number"},
        {"x[4] = zero",
         "1:19: unknown fill 'zero'; did you mean 'zeros'? allowed: uniform, normal, integers, "
-        "iota, zeros, or a number"},
+        "iota, zeros, FILE.npy, or a number"},
        {"x[4] = 1 2", "1:21: expected the end of the statement, found '2'"},
        {"x[4] = uniform(0 1)", "1:29: expected ',' after the lowest number, found '1)'"},
        {"x[4] =", "1:18: expected a fill such as uniform or zeros, found the end of the line"},
