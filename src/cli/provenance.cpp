@@ -112,7 +112,10 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.config.text = config.text;
   for (const auto& [file, text] : context.kernel_files.sources())
     p.inputs.push_back(provenance_of_source(file, text, keeps_source));
-  for (const std::string& file : files_of(config)) {
+  std::vector<std::string> files = context.kernel_files.arrays();
+  for (std::string& file : files_of(config))
+    files.push_back(std::move(file));
+  for (const std::string& file : files) {
     const FileIdentity input = planned_identity(file);
     p.inputs.push_back({input.name, input.path, input.bytes, input.sha256, std::nullopt});
   }

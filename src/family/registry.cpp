@@ -92,7 +92,7 @@ std::string file_of(std::string_view family_id) {
 }  // namespace
 
 bool is_kernel_file(std::string_view text) {
-  return text.ends_with(".cu");
+  return text.ends_with(".cu") || text.ends_with(".cuh") || text.ends_with(".gpuexp.json");
 }
 
 const KernelFiles& Registry::kernel_files() const {

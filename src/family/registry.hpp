@@ -38,7 +38,7 @@ struct KernelFiles {
       check_error = nullptr;
 };
 
-/// Whether the text names a kernel file: it ends in ".cu".
+/// Whether the text names a kernel file: it ends in ".cu", ".cuh" or ".gpuexp.json".
 bool is_kernel_file(std::string_view text);
 
 class Registry {

@@ -10,7 +10,7 @@ namespace gpuexp::own {
 namespace {
 
 std::string placed(const Bound& bound, const std::string& text, const Place& place) {
-  return fmt::format("{} ({}:{})", text, bound.file, place.line);
+  return fmt::format("{} ({})", text, own::text_of(bound.file, place));
 }
 
 std::string range_text(const DeclaredFill& fill) {
@@ -32,6 +32,7 @@ std::string text_of(const DeclaredFill& fill) {
 }
 
 std::string contents_text(const BoundBuffer& buffer) {
+  if (buffer.declared.array) return buffer.declared.array->file;
   if (buffer.declared.fill) return text_of(*buffer.declared.fill);
   return is_integer(buffer.type) ? "integers(0, 100)" : "uniform";
 }
@@ -41,7 +42,7 @@ std::string text_of(const Bound& bound, std::size_t index) {
   std::string text = buffer.declared.name;
   for (const PlacedExpression& extent : buffer.declared.extents)
     text += fmt::format("[{}]", extent.expression.text());
-  const bool is_checked = bound.check_of(index) != nullptr;
+  const bool is_checked = bound.expected_by(index) != ExpectedBy::nothing;
   const std::string contents = contents_text(buffer);
   switch (buffer.role) {
     case BufferRole::input: text += ": input, " + contents; break;
@@ -75,7 +76,7 @@ std::string text_of(const Bound& bound, const BoundLaunch& launch) {
   return fmt::format("{}<<<{}>>>({})", declared.kernel, shape, fmt::join(arguments, ", "));
 }
 
-std::string text_of(const Bound& bound, const BoundVariant& variant) {
+std::string steps_text(const Bound& bound, const BoundVariant& variant) {
   std::vector<std::string> steps;
   for (const BoundStep& step : variant.steps) {
     if (const auto* const launch = std::get_if<BoundLaunch>(&step)) {
@@ -85,7 +86,20 @@ std::string text_of(const Bound& bound, const BoundVariant& variant) {
     const DeclaredMemset& memset = std::get<BoundMemset>(step).declared;
     steps.push_back(fmt::format("memset({}, {})", memset.buffer, memset.value.expression.text()));
   }
-  return placed(bound, fmt::format("{} = {}", variant.id, fmt::join(steps, "; ")), variant.place);
+  return fmt::format("{}", fmt::join(steps, "; "));
+}
+
+std::vector<std::string> check_lines(const Bound& bound) {
+  std::vector<std::string> lines;
+  for (const DeclaredCheck& check : bound.checks)
+    lines.push_back(placed(bound, check.check.text(), check.place));
+  for (const DeclaredValues& values : bound.expected_files)
+    lines.push_back(
+        placed(bound, fmt::format("{} = {}", values.output, values.array.file), values.place));
+  if (bound.reference)
+    lines.push_back(
+        placed(bound, "reference " + steps_text(bound, *bound.reference), bound.reference->place));
+  return lines;
 }
 
 std::vector<std::string> work_lines(const Bound& bound) {
@@ -107,9 +121,9 @@ std::vector<DeclarationSection> sections_of(const Bound& bound) {
   for (std::size_t i = 0; i < bound.buffers.size(); ++i)
     all[0].lines.push_back(text_of(bound, i));
   for (const BoundVariant& variant : bound.variants)
-    all[1].lines.push_back(text_of(bound, variant));
-  for (const DeclaredCheck& check : bound.checks)
-    all[2].lines.push_back(placed(bound, check.check.text(), check.place));
+    all[1].lines.push_back(placed(
+        bound, fmt::format("{} = {}", variant.id, steps_text(bound, variant)), variant.place));
+  all[2].lines = check_lines(bound);
   for (const PlacedExpression& requirement : bound.requirements)
     all[3].lines.push_back(placed(bound, requirement.expression.text(), requirement.place));
   all[4].lines = work_lines(bound);

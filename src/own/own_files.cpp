@@ -13,10 +13,9 @@
 #include "base/json.hpp"
 #include "base/utf8.hpp"
 #include "compile/kernel_sources.hpp"
-#include "compile/nvcc_text.hpp"
 #include "own/check_errors.hpp"
-#include "own/declaration_reader.hpp"
 #include "own/exact_sums.hpp"
+#include "own/kernel_file.hpp"
 #include "own/own_family.hpp"
 #include "sass/loaded_kernels.hpp"
 
@@ -89,7 +88,7 @@ std::vector<OwnKernel> loaded_kernels(const std::shared_ptr<Modules>& modules) {
 }  // namespace
 
 struct OwnFiles::File {
-  fs::path path;
+  KernelFile read;
   std::vector<DeclaredParameter> parameters;
   std::shared_ptr<Modules> modules;
   SharedBound bound;
@@ -104,16 +103,18 @@ OwnFiles::~OwnFiles() = default;
 
 OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
   const fs::path path = fs::absolute(file).lexically_normal();
-  const auto known = std::ranges::find(files_, path, &File::path);
+  const auto known = std::ranges::find_if(
+      files_, [&](const File& f) { return f.read.path == path || f.read.source == path; });
   if (known != files_.end()) return *known;
-  const std::string id = path.filename().string();
+  KernelFile read = read_kernel_file(file);
+  const std::string id = read.source.filename().string();
   if (registry_.find(id))
     throw ConfigError(fmt::format("{}: another kernel file is called {}, too; rename one of them",
                                   file.string(), id));
-  Declaration declaration = read_declaration(file.string(), read_source(file));
+  Declaration declaration = std::move(read.declaration);
   const CompileOptions options = parsed_options(declaration.options);
-  const auto modules = std::make_shared<Modules>(compiler_, path, options);
-  File loaded{path, declaration.parameters, modules, nullptr, nullptr, nullptr};
+  const auto modules = std::make_shared<Modules>(compiler_, read.source, options);
+  File loaded{read, declaration.parameters, modules, nullptr, nullptr, nullptr};
   std::vector<OwnKernel> kernels = loaded_kernels(modules);
   const CompiledModule& module = modules->module(kFirstComputeCapability);
   loaded.bound =
@@ -138,8 +139,9 @@ std::vector<DeclarationSection> OwnFiles::sections(const fs::path& file) {
 std::string OwnFiles::config_text(const fs::path& file) {
   const File& of = loaded(file);
   // JSON would replace other bytes.
-  if (!is_utf8(of.path.string()))
-    throw ConfigError(fmt::format("{}: the path is not UTF-8; rename the file", of.path.string()));
+  if (!is_utf8(of.read.path.string()))
+    throw ConfigError(
+        fmt::format("{}: the path is not UTF-8; rename the file", of.read.path.string()));
   Json axes = Json::object();
   for (const DeclaredParameter& parameter : of.parameters) {
     Json values = Json::array();
@@ -148,13 +150,13 @@ std::string OwnFiles::config_text(const fs::path& file) {
     axes[parameter.name] = std::move(values);
   }
   Json experiment = Json::object();
-  const std::string name = config_name(of.path.stem().string());
+  const std::string name = config_name(of.read.source.stem().string());
   experiment["name"] = name;
-  experiment["family"] = of.path.string();
+  experiment["family"] = of.read.path.string();
   experiment["axes"] = std::move(axes);
   Json config = Json::object();
   config["name"] = name;
-  config["description"] = fmt::format("Kernels of {}", of.path.filename().string());
+  config["description"] = fmt::format("Kernels of {}", of.read.source.filename().string());
   config["experiments"] = Json::array();
   config["experiments"].push_back(std::move(experiment));
   return config.dump(2) + "\n";
@@ -191,7 +193,7 @@ std::string OwnFiles::check_error(const Family& family, const Values& values, st
                                   const std::string& output, std::int64_t element) const {
   const File& file = of(family);
   const auto buffer = file.bound->buffer_named(output);
-  if (!buffer) return "";
+  if (!buffer || !file.bound->check_of(*buffer)) return "";
   const auto problem = family.make_problem(values);
   return own::check_error(*file.bound, *static_cast<const OwnProblem*>(problem.get()), seed,
                           *buffer, element);
@@ -200,7 +202,7 @@ std::string OwnFiles::check_error(const Family& family, const Values& values, st
 std::vector<std::string> OwnFiles::paths() const {
   std::vector<std::string> paths;
   for (const File& file : files_)
-    paths.push_back(file.path.string());
+    paths.push_back(file.read.path.string());
   return paths;
 }
 
@@ -208,9 +210,20 @@ std::map<std::string, std::string> OwnFiles::sources() const {
   std::map<std::string, std::string> sources;
   for (const File& file : files_) {
     for (const SourceText& source : file.modules->module(kFirstComputeCapability).sources())
-      sources.emplace((file.path.parent_path() / source.file).string(), source.text);
+      sources.emplace((file.read.source.parent_path() / source.file).string(), source.text);
+    if (file.read.path != file.read.source)
+      sources.emplace(file.read.path.string(), file.read.json);
   }
   return sources;
+}
+
+std::vector<std::string> OwnFiles::arrays() const {
+  std::vector<std::string> arrays;
+  for (const File& file : files_) {
+    for (const fs::path& path : file.read.arrays)
+      if (std::ranges::find(arrays, path.string()) == arrays.end()) arrays.push_back(path.string());
+  }
+  return arrays;
 }
 
 }  // namespace gpuexp::own

@@ -21,9 +21,10 @@ class OwnFiles {
   OwnFiles(Registry& registry, SourceCompiler compiler);
   ~OwnFiles();
 
-  /// Compiles the file and adds its family, once. The family's id is the file's name. Throws
-  /// InputError or CompileError if the file cannot be used, DeclarationError for its declaration,
-  /// ToolError without a compiler, and ConfigError if another file has the same name.
+  /// Compiles the file, or the source file that a JSON file declares, and adds its family, once.
+  /// The family's id is the name of the source file. Throws InputError or CompileError if the file
+  /// cannot be used, DeclarationError for its declaration, ToolError without a compiler, and
+  /// ConfigError if another file has the same name.
   const Family& load(const std::filesystem::path& file);
 
   /// Loads the file and returns a config with one experiment: all variants with the axes that the
@@ -40,9 +41,12 @@ class OwnFiles {
   /// Absolute paths, in the order of loading.
   std::vector<std::string> paths() const;
 
-  /// The absolute path and the compiled text of each file, and of the files in its folder that it
-  /// includes.
+  /// The absolute path and the text of each file: the compiled source file, the files in its folder
+  /// that it includes, and its declaration in JSON.
   std::map<std::string, std::string> sources() const;
+
+  /// Absolute paths of the .npy files that the files name, each once.
+  std::vector<std::string> arrays() const;
 
  private:
   struct File;

@@ -13,7 +13,6 @@
 #include "cli/program.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
-#include "support/skip.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -22,15 +21,6 @@ namespace fs = std::filesystem;
 
 const std::string kExamples = "docs/examples/";
 const std::string kSimulated = " --simulate h200";
-
-/// Whether kernel files can be compiled; if not, reports a skipped test.
-bool has_compiler() {
-  const std::string described = gpuexp("describe " + kExamples + "vector_add.cu").output;
-  const std::size_t missing = described.find("there is no ");
-  if (missing == std::string::npos) return knows_machine_code(gpuexp("describe matmul").output);
-  skip(Tier::machine_code, described.substr(missing, described.find('\n', missing) - missing));
-  return false;
-}
 
 const std::string kKernel = R"(
 __global__ void add(const float* x, const float* y, float* z, int n) {

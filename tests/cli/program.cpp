@@ -49,6 +49,14 @@ bool knows_machine_code(const std::string& description) {
   return false;
 }
 
+bool has_compiler() {
+  const std::string described = gpuexp("describe docs/examples/vector_add.cu").output;
+  const std::size_t missing = described.find("there is no ");
+  if (missing == std::string::npos) return knows_machine_code(gpuexp("describe matmul").output);
+  skip(Tier::machine_code, described.substr(missing, described.find('\n', missing) - missing));
+  return false;
+}
+
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::ostringstream text;

@@ -19,6 +19,9 @@ Outcome gpuexp(const std::string& arguments, const std::string& environment = ""
 /// Whether the output of `describe` includes machine code; if not, reports a skipped test.
 bool knows_machine_code(const std::string& description);
 
+/// Whether kernel files can be compiled; if not, reports a skipped test.
+bool has_compiler();
+
 /// Hides all GPUs from the programs that a test starts.
 class WithoutGpu {
  public:

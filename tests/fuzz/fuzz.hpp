@@ -24,8 +24,8 @@ void fuzz_execution(std::string_view text);
 /// Reads a config of the fake families: throws ConfigError, or yields a Config within its bounds.
 void fuzz_config(std::string_view text);
 
-/// Reads the declaration of a kernel file: throws DeclarationError, or yields a family with launches
-/// within the limits of CUDA.
+/// Reads the declaration of a kernel file, or of a JSON file if the text begins with '{': throws
+/// DeclarationError or ConfigError, or yields a family with launches within the limits of CUDA.
 void fuzz_declaration(std::string_view text);
 
 /// Reads a report: throws ReportError, or yields a report that every sink renders and that JSON

@@ -6,6 +6,7 @@
 #include "fuzz/promises.hpp"
 #include "own/declaration_reader.hpp"
 #include "own/declaration_text.hpp"
+#include "own/json_declaration.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"
 
@@ -91,25 +92,45 @@ void check_problem(const Family& family, const Values& values) {
   }
 }
 
+/// Checks the family of a declaration in the source.
+void check_family(own::Declaration declaration, const std::string& source) {
+  const std::vector<own::DeclaredParameter> parameters = declaration.parameters;
+  const own::SharedBound bound =
+      own::bound_to(std::move(declaration), kernels_of(source), kernels_in(source));
+  require(!own::sections_of(*bound).empty(), "a declaration has a text");
+  const Family family = own::family_of(kFile, bound);
+  // Each axis by itself; the other parameters have their first value.
+  check_problem(family, family.defaults());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Values values = family.defaults();
+    values[i] = parameters[i].values.back();
+    check_problem(family, values);
+  }
+}
+
+void fuzz_json_declaration(std::string_view text) {
+  constexpr const char* kJsonFile = "fuzz.gpuexp.json";
+  try {
+    own::JsonDeclaration read = own::read_json_declaration(kJsonFile, text);
+    for (const own::DeclaredParameter& parameter : read.declaration.parameters)
+      require(parameter.place.entry != nullptr, "a place is an entry of the file");
+    check_family(std::move(read.declaration), kKernels);
+  } catch (const own::DeclarationError& error) {
+    check_message(error, kJsonFile);
+  } catch (const ConfigError& error) {
+    check_message(error, kJsonFile);
+  }
+}
+
 }  // namespace
 
 void fuzz_declaration(std::string_view text) {
+  if (text.starts_with('{')) return fuzz_json_declaration(text);
   const std::string source = std::string(text) + kKernels;
   try {
     own::Declaration declaration = own::read_declaration(kFile, source);
     check_declaration(declaration, source);
-    const std::vector<own::DeclaredParameter> parameters = declaration.parameters;
-    const own::SharedBound bound =
-        own::bound_to(std::move(declaration), kernels_of(source), kernels_in(source));
-    require(!own::sections_of(*bound).empty(), "a declaration has a text");
-    const Family family = own::family_of(kFile, bound);
-    // Each axis by itself; the other parameters have their first value.
-    check_problem(family, family.defaults());
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      Values values = family.defaults();
-      values[i] = parameters[i].values.back();
-      check_problem(family, values);
-    }
+    check_family(std::move(declaration), source);
   } catch (const own::DeclarationError& error) {
     check_message(error, kFile);
   }

@@ -1,0 +1,50 @@
+// Declarations in a JSON file beside a source file that must not change.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/json_node.hpp"
+#include "own/declaration.hpp"
+
+namespace gpuexp::own {
+
+/// The end of the name of such a file.
+inline constexpr std::string_view kJsonSuffix = ".gpuexp.json";
+
+/// The keys of such a file. The reader, its error messages and the JSON Schema use them.
+inline constexpr std::array kDeclarationKeys{
+    Key{"$schema", "Path or address of this schema, for editors."},
+    Key{"source", "File with the kernels, relative to the folder of this file: .cu or .cuh."},
+    Key{"include", "Include folders, relative to the folder of this file."},
+    Key{"define", "Macros: an object with their values, or a list of NAME and NAME=VALUE."},
+    Key{"option", "Options of nvcc, such as -std=c++20 or --use_fast_math."},
+    Key{"parameters",
+        "Parameters and their values: a number, a list of numbers, or text such as "
+        "\"2^20..2^26\"."},
+    Key{"require", "Conditions, such as \"n % 32 == 0\"; cells where one is 0 are skipped."},
+    Key{"buffers",
+        "Buffers, such as \"x\": \"in [n] = normal\": role, extents and contents; role and "
+        "contents "
+        "may be absent."},
+    Key{"variants",
+        "Launches, such as \"tile\": \"kernel<<<n/256, 256>>>(x, y, n) vs naive\"; arguments and "
+        "vs "
+        "may be absent."},
+    Key{"check", "Expected values, such as \"y[i] = 2*x[i]\" or \"y = expected.npy\"."},
+    Key{"reference", "Launch whose outputs are the expected values of outputs without a check."},
+    Key{"tolerance", "Tolerance of the outputs, relative to the magnitude."},
+};
+
+struct JsonDeclaration {
+  Declaration declaration;
+  std::filesystem::path source;  ///< the source file; relative if `file` is
+};
+
+/// Reads the text of the JSON file `file`. Each entry becomes a statement. Throws ConfigError if
+/// the text is not JSON or an entry has another kind, and DeclarationError for a statement.
+JsonDeclaration read_json_declaration(const std::string& file, std::string_view text);
+
+}  // namespace gpuexp::own
