@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "base/text_parts.hpp"
@@ -46,6 +48,13 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kTools{{
     {"nvdisasm", "nvidia-cuda-nvdisasm"},
 }};
 
+std::string packages_text() {
+  std::vector<std::string> packages;
+  for (const auto& [tool, package] : kTools)
+    if (std::ranges::find(packages, package) == packages.end()) packages.emplace_back(package);
+  return fmt::format("{}", fmt::join(packages, ", "));
+}
+
 // An installed program may run on a machine without the build's folders.
 bool is_in_build_folder() {
   std::error_code error;
@@ -76,10 +85,9 @@ std::string beginning_of(const std::string& path) {
 }  // namespace
 
 // Tools run in another working folder, so relative folders become absolute.
-ToolkitTools::ToolkitTools(const std::vector<std::string>& folders) : folders_(folders) {
-  for (const std::string& folder : folders)
-    searched_ += folder + ", ";
-  searched_ += "PATH";
+ToolkitTools::ToolkitTools(const std::vector<std::string>& folders)
+    : folders_(folders), places_(folders) {
+  places_.emplace_back("PATH");
   std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
   for (std::string folder; std::getline(path, folder, ':');) {
     if (!folder.empty()) folders_.push_back(folder);
@@ -97,9 +105,20 @@ ToolkitTools ToolkitTools::found() {
   ToolkitTools tools(folders);
   constexpr const char* kDefault = "/usr/local/cuda/bin";
   tools.folders_.emplace_back(kDefault);
-  tools.searched_ = fmt::format("{}{} and {}", has_home ? "" : "CUDA_HOME (not set), ",
-                                tools.searched_, kDefault);
+  tools.places_.emplace_back(kDefault);
+  if (!has_home) tools.places_.emplace_back("CUDA_HOME, which is not set");
   return tools;
+}
+
+std::string ToolkitTools::searched() const {
+  std::vector<std::string> once;
+  std::set<fs::path> known;
+  for (const std::string& place : places_) {
+    std::error_code error;
+    const fs::path target = fs::weakly_canonical(place, error);  // several names of one folder
+    if (known.insert(error ? fs::path(place) : target).second) once.push_back(place);
+  }
+  return fmt::format("{}", fmt::join(once, "; "));
 }
 
 std::string ToolkitTools::path_of(const std::string& name) const {
@@ -111,9 +130,10 @@ std::string ToolkitTools::path_of(const std::string& name) const {
   for (const auto& [tool, brought_by] : kTools)
     if (name == tool) package = brought_by;
   throw ToolError(fmt::format(
-      "there is no {} of the CUDA Toolkit in {}; install the toolkit, or the Python package {} and "
-      "set CUDA_HOME to its folder with bin/{}",
-      name, searched_, package, name));
+      "there is no {0} of the CUDA Toolkit; searched: {1}. Install the toolkit, or the Python "
+      "package {2} and set CUDA_HOME to its folder that contains bin/{0} (the packages of all "
+      "tools: {3})",
+      name, searched(), package, packages_text()));
 }
 
 std::string ToolkitTools::identity() const {

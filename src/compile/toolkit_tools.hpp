@@ -63,8 +63,11 @@ class ToolkitTools {
   std::vector<std::string> environment(const std::string& tool_path,
                                        const TemporaryFolder& folder) const;
 
+  /// The places for messages, each once.
+  std::string searched() const;
+
   std::vector<std::string> folders_;
-  std::string searched_;  ///< for messages
+  std::vector<std::string> places_;  ///< names of the searched folders for messages
 };
 
 std::string text_of_file(const std::string& path);

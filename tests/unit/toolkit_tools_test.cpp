@@ -134,9 +134,10 @@ TEST_CASE("the error of a missing tool says where it was searched and what conta
           "[tools]") {
   const Variable path("PATH", "/nowhere");
   CHECK_THROWS_WITH(ToolkitTools({"/opt/none"}).path_of("nvcc"),
-                    "there is no nvcc of the CUDA Toolkit in /opt/none, PATH; install the toolkit, "
-                    "or the Python package nvidia-cuda-nvcc and set CUDA_HOME to its folder with "
-                    "bin/nvcc");
+                    "there is no nvcc of the CUDA Toolkit; searched: /opt/none; PATH. Install the "
+                    "toolkit, or the Python package nvidia-cuda-nvcc and set CUDA_HOME to its "
+                    "folder that contains bin/nvcc (the packages of all tools: nvidia-cuda-nvcc, "
+                    "nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm)");
   CHECK_THROWS_WITH(ToolkitTools({}).path_of("ptxas"), contains_text(" nvidia-cuda-nvcc "));
   CHECK_THROWS_WITH(ToolkitTools({}).path_of("cuobjdump"),
                     contains_text(" nvidia-cuda-cuobjdump "));
