@@ -114,6 +114,8 @@ std::vector<std::string> worker_arguments(const DeviceOptions& options, int devi
     arguments.insert(arguments.end(), {"--environment", fmt::format("{}={}", name, value)});
   for (const std::string& file : options.kernel_files)
     arguments.insert(arguments.end(), {"--kernel-file", file});
+  for (const std::filesystem::path& folder : options.module_folders)
+    arguments.insert(arguments.end(), {"--modules", folder.string()});
   return arguments;
 }
 std::unique_ptr<WorkerProcess> child_worker(std::vector<std::string> arguments) {
@@ -194,6 +196,7 @@ struct WorkerArguments {
   bool no_gate = false;
   std::vector<std::string> environment;  ///< NAME=VALUE
   std::vector<std::string> kernel_files;
+  std::vector<std::filesystem::path> module_folders;
 };
 
 ExitCode work(const Context& context, const WorkerArguments& arguments) {
@@ -204,6 +207,7 @@ ExitCode work(const Context& context, const WorkerArguments& arguments) {
       throw ConfigError(fmt::format("--environment {}: expected NAME=VALUE", variable));
     setenv(variable.substr(0, end).c_str(), variable.c_str() + end + 1, 1);
   }
+  context.kernel_files.use_only_modules_of(arguments.module_folders);
   for (const std::string& file : arguments.kernel_files)
     context.kernel_files.load(file);
   Channel channel(ChildProcess::kChannelDescriptor);
@@ -281,6 +285,8 @@ void add_worker(Command& app, Context& context) {
   command->add_option("--environment", arguments->environment,
                       "NAME=VALUE to set before libraries are loaded");
   command->add_option("--kernel-file", arguments->kernel_files, "file with a user's kernels");
+  command->add_option("--modules", arguments->module_folders,
+                      "folder with the machine code of these files");
   on_chosen(*command, context, [&context, arguments] { return work(context, *arguments); });
 }
 

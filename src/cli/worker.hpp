@@ -22,6 +22,7 @@ struct DeviceOptions {
   bool gated = true;             ///< block the stream until launches are enqueued
   double launch_timeout_s = 30.0;
   std::vector<std::string> kernel_files = {};  ///< users' files that the worker loads, too
+  std::vector<std::filesystem::path> module_folders = {};  ///< with their machine code
   JobRanks* others = nullptr;  ///< other ranks of a job; null: this process starts workers
   /// Called for each rank whose worker has started: for rank 0 when the device is opened, for other
   /// ranks when a problem first spans their GPUs.

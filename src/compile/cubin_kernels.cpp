@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "compile/parameter_sizes.hpp"
+#include "sass/code_listing.hpp"
+
 namespace gpuexp {
 
 ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
@@ -11,17 +14,20 @@ ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
     tools.run("cuobjdump", {option, cubin}, folder, "dump", limits);
     return text_of_file(folder / "dump");
   };
-  // cuobjdump prints a cubin's architecture only in the listing.
-  const std::string head = fmt::format("arch = {}\n", architecture);
+  // cuobjdump prints a cubin's architecture only in the listing, which tells sm_90 from sm_90a.
   ObjectDump dump{name, {}, {}, {}, {}};
-  dump.resource_usage = head + dumped("--dump-resource-usage");
   dump.sass = dumped("--dump-sass");
+  const std::vector<KernelCode> listed = read_code(dump.sass);
+  const std::string head =
+      fmt::format("arch = {}\n", listed.empty() ? architecture : listed.front().architecture);
+  dump.resource_usage = head + dumped("--dump-resource-usage");
   dump.elf = head + dumped("--dump-elf");
   return dump;
 }
 
 CubinKernels::CubinKernels(const ObjectDump& dump, const std::string& source_root)
-    : owned_(read_kernels(dump, source_root.empty() ? GPUEXP_SOURCE_ROOT : source_root)) {
+    : owned_(read_kernels(dump, source_root.empty() ? GPUEXP_SOURCE_ROOT : source_root)),
+      parameter_bytes_(parameter_sizes(dump.elf)) {
   for (const CompiledKernel& kernel : owned_) {
     KernelResource& row = rows_[kernel.lowered_name];
     row.lowered_name = kernel.lowered_name.c_str();
@@ -39,6 +45,13 @@ CubinKernels::CubinKernels(const ObjectDump& dump, const std::string& source_roo
 const KernelResource* CubinKernels::find(const std::string& lowered_name) const {
   const auto found = rows_.find(lowered_name);
   return found == rows_.end() ? nullptr : &found->second;
+}
+
+const std::vector<std::int64_t>& CubinKernels::parameter_bytes(
+    const std::string& lowered_name) const {
+  static const std::vector<std::int64_t> none;
+  const auto found = parameter_bytes_.find(lowered_name);
+  return found == parameter_bytes_.end() ? none : found->second;
 }
 
 }  // namespace gpuexp

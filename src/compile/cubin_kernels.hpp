@@ -1,6 +1,7 @@
-// Kernels of a cubin from ptxas or NVRTC.
+// Kernels of a cubin.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,7 +12,8 @@
 
 namespace gpuexp {
 
-/// The tools' output for the file `cubin`, compiled for `architecture` ("sm_90a"), from which
+/// The tools' output for the file `cubin`, compiled for `architecture` ("sm_90a"; without effect if
+/// the file has kernels, whose listing names their architecture), from which
 /// CubinKernels is made. `name` is used in messages; tools write to `folder`. Throws ToolError if a
 /// tool is missing or fails.
 ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
@@ -35,10 +37,13 @@ class CubinKernels {
   const KernelResource* find(const std::string& lowered_name) const;
   /// All kernels by lowered name.
   const std::map<std::string, KernelResource>& rows() const { return rows_; }
+  /// Sizes of the kernel's parameters in order.
+  const std::vector<std::int64_t>& parameter_bytes(const std::string& lowered_name) const;
 
  private:
   std::vector<CompiledKernel> owned_;  ///< storage for rows_
   std::map<std::string, KernelResource> rows_;
+  std::map<std::string, std::vector<std::int64_t>> parameter_bytes_;
 };
 
 }  // namespace gpuexp

@@ -282,6 +282,16 @@ KernelSignature signature_of(const std::string& lowered_name,
   return signature;
 }
 
+std::vector<KernelParameter> untyped_parameters(const std::vector<std::int64_t>& sizes) {
+  std::vector<KernelParameter> parameters;
+  for (const std::int64_t bytes : sizes) {
+    KernelParameter& parameter = parameters.emplace_back();
+    parameter.spelled = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+    parameter.untyped_bytes = bytes;
+  }
+  return parameters;
+}
+
 }  // namespace
 
 std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_names,
@@ -303,7 +313,12 @@ std::vector<KernelSignature> signatures(const CubinKernels& kernels,
   std::vector<std::string> names;
   for (const auto& [name, row] : kernels.rows())
     names.push_back(name);
-  return signatures(names, sources);
+  std::vector<KernelSignature> all = signatures(names, sources);
+  for (KernelSignature& signature : all) {
+    const std::vector<std::int64_t>& bytes = kernels.parameter_bytes(signature.lowered_name);
+    if (signature.parameters.empty()) signature.parameters = untyped_parameters(bytes);
+  }
+  return all;
 }
 
 std::vector<KernelSignature> signatures(const CubinKernels& kernels, std::string_view source) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -19,6 +20,8 @@ struct KernelParameter {
   bool is_pointer = false;  ///< a pointer to a pointer has the type unknown, such as "float*"
   bool is_const = false;    ///< the kernel only reads through this pointer
   std::string spelled;      ///< as in the source, or else as in the demangled name
+  /// Size of a parameter of which machine code is all that is known; 0 if the type is known.
+  std::int64_t untyped_bytes = 0;
 };
 
 struct KernelSignature {
@@ -37,6 +40,8 @@ std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_
                                         const std::vector<std::string>& sources);
 std::vector<KernelSignature> signatures(const std::vector<std::string>& lowered_names,
                                         std::string_view source);
+/// The same for a cubin's kernels. Parameters of a kernel whose types neither the name nor the
+/// source gives have the sizes of the machine code.
 std::vector<KernelSignature> signatures(const CubinKernels& kernels,
                                         const std::vector<std::string>& sources);
 std::vector<KernelSignature> signatures(const CubinKernels& kernels, std::string_view source);

@@ -22,28 +22,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{4} << 20;
-
 [[noreturn]] void refuse_source(const fs::path& file, const std::string& why) {
   throw InputError(fmt::format("{}: {}", file.string(), why));
 }
 
-void check_file(const fs::path& file) {
-  constexpr const char* kExpected = "expected a CUDA source file, such as kernel.cu";
+void check_file(const fs::path& file, const InputForm& form) {
+  const std::string expected = fmt::format("expected {}, such as {}", form.what, form.example);
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (status.type() == fs::file_type::not_found)
-    refuse_source(file, fmt::format("there is no such file; {}", kExpected));
+    refuse_source(file, fmt::format("there is no such file; {}", expected));
   if (error) refuse_source(file, fmt::format("cannot be read: {}", error.message()));
-  if (fs::is_directory(status)) refuse_source(file, fmt::format("is a folder; {}", kExpected));
+  if (fs::is_directory(status)) refuse_source(file, fmt::format("is a folder; {}", expected));
   if (!fs::is_regular_file(status))
-    refuse_source(file, fmt::format("is not a regular file; {}", kExpected));
+    refuse_source(file, fmt::format("is not a regular file; {}", expected));
   const std::uintmax_t bytes = fs::file_size(file, error);
-  if (bytes == 0) refuse_source(file, fmt::format("is empty; {}", kExpected));
-  if (bytes > kMaxSourceBytes)
-    refuse_source(file, fmt::format("has {}; expected a CUDA source file of at most {}",
-                                    bytes_text(static_cast<double>(bytes)),
-                                    bytes_text(static_cast<double>(kMaxSourceBytes))));
+  if (bytes == 0) refuse_source(file, fmt::format("is empty; {}", expected));
+  if (bytes > form.max_bytes)
+    refuse_source(file, fmt::format("has {}; expected {} of at most {}",
+                                    bytes_text(static_cast<double>(bytes)), form.what,
+                                    bytes_text(static_cast<double>(form.max_bytes))));
 }
 
 // The line with the first byte that is not text, counted from 1.
@@ -88,16 +86,24 @@ std::optional<std::array<int, 3>> parsed_version(std::string_view text) {
 
 }  // namespace
 
-std::string read_source(const fs::path& file) {
-  check_file(file);
+std::string read_input(const fs::path& file, const InputForm& form) {
+  check_file(file, form);
   std::ifstream in(file, std::ios::binary);
   if (!in) refuse_source(file, fmt::format("cannot be read: {}", std::strerror(errno)));
   std::ostringstream text;
   text << in.rdbuf();
-  if (const auto line = line_without_text(text.view()))
-    refuse_source(file,
-                  fmt::format("line {} is not UTF-8 text; expected a CUDA source file", *line));
   return text.str();
+}
+
+std::string read_text_input(const fs::path& file, const InputForm& form) {
+  std::string text = read_input(file, form);
+  if (const auto line = line_without_text(text))
+    refuse_source(file, fmt::format("line {} is not UTF-8 text; expected {}", *line, form.what));
+  return text;
+}
+
+std::string read_source(const fs::path& file) {
+  return read_text_input(file, {"a CUDA source file", "kernel.cu", kMaxSourceBytes});
 }
 
 std::string compile_errors(const std::string& messages) {

@@ -1,11 +1,26 @@
 // What nvcc reads and writes as text.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace gpuexp {
+
+/// What is expected of a file, for messages.
+struct InputForm {
+  std::string what;     ///< "a CUDA source file"
+  std::string example;  ///< "kernel.cu"
+  std::uintmax_t max_bytes = 0;
+};
+inline constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{4} << 20;
+
+/// The bytes of a file. Throws InputError if the file is missing, not a regular file, empty or too
+/// large.
+std::string read_input(const std::filesystem::path& file, const InputForm& form);
+/// The same for a text. Throws InputError also if the file is not UTF-8.
+std::string read_text_input(const std::filesystem::path& file, const InputForm& form);
 
 /// The text of a source file. Throws InputError if the file is missing, not a regular file, empty,
 /// larger than 4 MiB or not UTF-8.

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "compile/assembler.hpp"
+#include "compile/kernel_input.hpp"
 #include "compile/nvcc_text.hpp"
 
 namespace gpuexp {
@@ -65,6 +68,20 @@ std::vector<std::string> nvcc_options(const CompileOptions& options, const fs::p
   return words;
 }
 
+// Arguments of the tool that makes the cubin. A cubin is used as it is.
+std::vector<std::string> tool_options(KernelFileKind kind, const CompileOptions& options,
+                                      const fs::path& source, const std::string& architecture) {
+  switch (kind) {
+    case KernelFileKind::source: return nvcc_options(options, source, architecture);
+    case KernelFileKind::ptx: return ptxas_options(options, source, architecture);
+    case KernelFileKind::cubin: break;
+  }
+  if (options != CompileOptions{})
+    throw InputError(fmt::format("{}: the option {} has no effect on machine code; remove it",
+                                 source.string(), option_words(options).front()));
+  return {};
+}
+
 // The host compiler is that of PATH, whose headers are among the module's dependencies.
 std::string request_text(const fs::path& source, const std::vector<std::string>& options,
                          const ToolkitTools& tools) {
@@ -87,10 +104,14 @@ bool is_as_read(const std::vector<ModuleDependency>& files, const std::string& s
 
 struct SourceCompiler::Job {
   fs::path source;
+  KernelFileKind kind = KernelFileKind::source;
   std::string text;
   std::string architecture;
   CompileOptions options;
-  std::vector<std::string> words;  ///< options of nvcc
+  std::vector<std::string> words;  ///< arguments of nvcc or ptxas
+
+  /// Empty for a cubin.
+  std::string source_text() const { return kind == KernelFileKind::cubin ? "" : text; }
 };
 
 std::string architecture_for(int compute_capability) {
@@ -100,31 +121,73 @@ std::string architecture_for(int compute_capability) {
 }
 
 SourceCompiler::SourceCompiler(ToolkitTools tools, fs::path kept_in, const ToolLimits& limits)
-    : tools_(std::move(tools)), store_(std::move(kept_in)), limits_(limits) {}
+    : tools_(std::move(tools)), kept_in_(std::move(kept_in)), limits_(limits) {}
+
+std::shared_ptr<const TemporaryFolder> SourceCompiler::PrivateFolder::get(bool make) {
+  const std::lock_guard lock(mutex_);
+  if (!folder_ && make) folder_ = std::make_shared<const TemporaryFolder>();
+  return folder_;
+}
+
+std::vector<fs::path> SourceCompiler::module_folders() const {
+  return kept_in_.empty() ? std::vector<fs::path>()
+                          : std::vector<fs::path>{kept_in_, private_->get(true)->path()};
+}
+
+void SourceCompiler::use_only_modules_of(const std::vector<fs::path>& folders) {
+  only_in_ = folders;
+}
+
+std::optional<StoredModule> SourceCompiler::find(const Job& job, const std::string& request) const {
+  std::vector<fs::path> folders = only_in_.value_or(std::vector<fs::path>{kept_in_});
+  if (const auto folder = private_->get(false); folder && !only_in_)
+    folders.emplace_back(folder->path());
+  for (const fs::path& folder : folders) {
+    std::optional<StoredModule> kept = ModuleStore(folder).find(request);
+    if (kept && kept->dependencies[0].sha256 == sha256(job.text)) return kept;
+  }
+  if (only_in_)
+    throw InputError(
+        fmt::format("{}: there is no machine code for {} of the file as it is now; it "
+                    "changed since the command started: run the command again",
+                    job.source.string(), job.architecture));
+  return std::nullopt;
+}
+
+void SourceCompiler::keep(const std::string& request, CompiledModule::Parts& parts) const {
+  if (kept_in_.empty()) return;
+  const StoredModule module{parts.hash, parts.dependencies, parts.cubin, parts.dump};
+  fs::path kept = ModuleStore(kept_in_).keep(request, module);
+  std::shared_ptr<const TemporaryFolder> folder;
+  if (kept.empty()) {
+    folder = private_->get(true);
+    kept = ModuleStore(folder->path()).keep(request, module);
+  }
+  if (kept.empty()) return;
+  parts.cubin = kept;
+  parts.folder = folder;
+}
 
 std::shared_ptr<const CompiledModule> SourceCompiler::compile(const fs::path& source,
                                                               const CompileOptions& options,
                                                               int compute_capability) const {
   Job job;
   job.source = fs::absolute(source).lexically_normal();
-  job.text = read_source(job.source);
+  job.kind = kind_of(job.source);
+  job.text = read_kernel_input(job.source);
   check_path(job.source);
+  const std::string refusal = code_target(job.source, job.text).refusal(compute_capability);
+  if (!refusal.empty()) throw InputError(fmt::format("{}: {}", job.source.string(), refusal));
   job.architecture = architecture_for(compute_capability);
   job.options = options;
-  job.words = nvcc_options(options, job.source, job.architecture);
+  job.words = tool_options(job.kind, options, job.source, job.architecture);
   const std::string request = request_text(job.source, job.words, tools_);
-  std::optional<StoredModule> kept = store_.find(request);
-  if (kept && kept->dependencies[0].sha256 == sha256(job.text))
-    return std::make_shared<CompiledModule>(
-        CompiledModule::Parts{job.source, job.text, job.architecture, kept->hash, kept->cubin,
-                              kept->dependencies, std::move(kept->dump), true, nullptr});
+  if (std::optional<StoredModule> kept = find(job, request))
+    return std::make_shared<CompiledModule>(CompiledModule::Parts{
+        job.source, job.source_text(), job.architecture, kept->hash, kept->cubin,
+        kept->dependencies, std::move(kept->dump), true, nullptr});
   CompiledModule::Parts parts = compiled(job);
-  const fs::path cubin =
-      store_.keep(request, {parts.hash, parts.dependencies, parts.cubin, parts.dump});
-  if (!cubin.empty()) {
-    parts.cubin = cubin;
-    parts.folder = nullptr;
-  }
+  keep(request, parts);
   return std::make_shared<CompiledModule>(std::move(parts));
 }
 
@@ -136,11 +199,11 @@ CompiledModule::Parts SourceCompiler::compiled(Job& job) const {
   std::vector<ModuleDependency> previous;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const auto started = fs::file_time_type::clock::now();
-    job.text = read_source(job.source);
-    std::vector<ModuleDependency> files = run_nvcc(job, *folder);
+    job.text = read_kernel_input(job.source);
+    std::vector<ModuleDependency> files = make_cubin(job, *folder);
     if (is_as_read(files, job.text, started) || files == previous)
       return {job.source,
-              job.text,
+              job.source_text(),
               job.architecture,
               hash_of(job, files),
               *folder / kCubinName,
@@ -153,6 +216,20 @@ CompiledModule::Parts SourceCompiler::compiled(Job& job) const {
   throw InputError(fmt::format(
       "{}: this file or a file that it includes changed during each of {} compilations: try again",
       job.source.string(), kMaxAttempts));
+}
+
+std::vector<ModuleDependency> SourceCompiler::make_cubin(const Job& job,
+                                                         const TemporaryFolder& folder) const {
+  switch (job.kind) {
+    case KernelFileKind::source: return run_nvcc(job, folder);
+    case KernelFileKind::ptx:
+      assemble(job.source, job.words, tools_, folder, kCubinName, limits_);
+      break;
+    case KernelFileKind::cubin:
+      std::ofstream(folder / kCubinName, std::ios::binary) << job.text;
+      break;
+  }
+  return {{job.source.string(), sha256_of_file(job.source)}};
 }
 
 std::vector<ModuleDependency> SourceCompiler::run_nvcc(const Job& job,
@@ -183,13 +260,15 @@ ObjectDump SourceCompiler::dump(const Job& job, const TemporaryFolder& folder) c
     return dump_cubin(folder / kCubinName, job.architecture, job.source.filename().string(), tools_,
                       folder, limits_);
   } catch (const ToolError& error) {
-    const std::string compiler = tools_.version_of("nvcc");
+    const std::string writer = toolkit_version_of_cubin(text_of_file(folder / kCubinName));
     const std::string disassembler = tools_.version_of("nvdisasm");
-    if (!is_older_version(disassembler, compiler)) throw;
+    if (!is_older_version(disassembler, writer))
+      throw ToolError(fmt::format("{}: {}", job.source.string(), error.what()));
     throw ToolError(fmt::format(
-        "nvdisasm {} ({}) cannot read the code of nvcc {} ({}): install a version of the Python "
-        "packages nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump that is at least nvcc's; {}",
-        disassembler, tools_.path_of("nvdisasm"), compiler, tools_.path_of("nvcc"), error.what()));
+        "nvdisasm {} ({}) cannot read machine code of the CUDA Toolkit {}: install a toolkit, or "
+        "the Python packages nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump, of at least that "
+        "version; {}",
+        disassembler, tools_.path_of("nvdisasm"), writer, error.what()));
   }
 }
 

@@ -1,8 +1,10 @@
-// Machine code of a CUDA source file, made by the installed toolkit's nvcc.
+// Machine code of a kernel file, made by the installed toolkit's programs.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,7 @@
 
 namespace gpuexp {
 
-/// A source file that nvcc does not accept. The message has nvcc's errors with file and line.
+/// A file that nvcc or ptxas does not accept. The message has the tool's errors with file and line.
 class CompileError : public InputError {
  public:
   using InputError::InputError;
@@ -26,28 +28,54 @@ std::string architecture_for(int compute_capability);
 
 class SourceCompiler {
  public:
-  /// Keeps modules in the folder `kept_in`, or nowhere if it is empty. The limits are those of one
-  /// call of a tool.
+  /// Keeps modules in the folder `kept_in`, or in a temporary folder where that cannot be written;
+  /// nowhere if it is empty. The limits are those of one call of a tool.
   SourceCompiler(ToolkitTools tools, std::filesystem::path kept_in, const ToolLimits& limits = {});
 
-  /// Compiles the file for one compute capability (90 for 9.0), or returns the module that was kept
-  /// for the same contents, options and tools. Host code is not compiled, and nothing of the file
-  /// is executed. Several threads may call it. Throws InputError if the source file cannot be used,
-  /// CompileError if nvcc reports errors, ToolError if a tool is missing or fails, and
-  /// std::runtime_error if the tools' output cannot be parsed.
+  /// Makes machine code of the file for one compute capability (90 for 9.0), or returns the module
+  /// that was kept for the same contents, options and tools. nvcc compiles CUDA C++, ptxas
+  /// assembles a .ptx file, and a .cubin is used as it is. Host code is not compiled, and nothing
+  /// of the file is executed. Several threads may call it. Throws InputError if the file cannot be
+  /// used or has no code for the compute capability, CompileError if nvcc or ptxas reports errors,
+  /// ToolError if a tool is missing or fails, and std::runtime_error if the tools' output cannot be
+  /// parsed.
   std::shared_ptr<const CompiledModule> compile(const std::filesystem::path& source,
                                                 const CompileOptions& options,
                                                 int compute_capability) const;
 
+  /// The folders in which modules are or will be kept. The temporary one exists as long as this
+  /// object.
+  std::vector<std::filesystem::path> module_folders() const;
+
+  /// From now on modules are only found, in these folders of another process. compile() throws
+  /// InputError where it would have to run a tool.
+  void use_only_modules_of(const std::vector<std::filesystem::path>& folders);
+
  private:
   struct Job;
+  std::optional<StoredModule> find(const Job& job, const std::string& request) const;
+  void keep(const std::string& request, CompiledModule::Parts& parts) const;
   CompiledModule::Parts compiled(Job& job) const;
+  std::vector<ModuleDependency> make_cubin(const Job& job, const TemporaryFolder& folder) const;
   std::vector<ModuleDependency> run_nvcc(const Job& job, const TemporaryFolder& folder) const;
   ObjectDump dump(const Job& job, const TemporaryFolder& folder) const;
   std::string hash_of(const Job& job, const std::vector<ModuleDependency>& files) const;
 
+  /// A folder of this process for modules that cannot be kept elsewhere.
+  class PrivateFolder {
+   public:
+    /// Null if it does not exist and shall not be made.
+    std::shared_ptr<const TemporaryFolder> get(bool make);
+
+   private:
+    std::mutex mutex_;
+    std::shared_ptr<const TemporaryFolder> folder_;
+  };
+
   ToolkitTools tools_;
-  ModuleStore store_;
+  std::filesystem::path kept_in_;
+  std::shared_ptr<PrivateFolder> private_ = std::make_shared<PrivateFolder>();
+  std::optional<std::vector<std::filesystem::path>> only_in_;
   ToolLimits limits_;
 };
 

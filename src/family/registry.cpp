@@ -1,7 +1,9 @@
 #include "family/registry.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "base/config_error.hpp"
 #include "family/counters.hpp"
@@ -92,7 +94,15 @@ std::string file_of(std::string_view family_id) {
 }  // namespace
 
 bool is_kernel_file(std::string_view text) {
-  return text.ends_with(".cu") || text.ends_with(".cuh") || text.ends_with(".gpuexp.json");
+  for (const char* const end : {".cu", ".cuh", ".ptx", ".cubin", ".gpuexp.json"})
+    if (text.ends_with(end)) return true;
+  std::error_code error;
+  if (!std::filesystem::is_directory(text, error)) return false;
+  for (std::filesystem::directory_iterator entry(text, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".cubin") return true;
+  }
+  return false;
 }
 
 const KernelFiles& Registry::kernel_files() const {

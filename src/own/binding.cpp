@@ -13,6 +13,7 @@
 #include "own/buffer_roles.hpp"
 #include "own/declared_names.hpp"
 #include "own/expression_tree.hpp"
+#include "own/launch_types.hpp"
 
 namespace gpuexp::own {
 
@@ -38,6 +39,8 @@ class Binder {
         bound_(std::make_shared<Bound>()) {}
 
   SharedBound bound() {
+    complete_launches(declaration_, kernels_);
+    kernels_ = with_argument_types(declaration_, std::move(kernels_));
     bound_->file = declaration_.file;
     bound_->parameters = declaration_.parameters;
     bound_->checks = declaration_.checks;
@@ -168,6 +171,7 @@ class Binder {
                                 const PlacedExpression& argument) {
     const std::string& text = argument.expression.text();
     const auto index = bound_->buffer_named(text);
+    if (!index && text == kNullPointer) return {std::nullopt, std::nullopt, parameter};
     if (!index) {
       const bool is_name = argument.expression.root().kind == NodeKind::name;
       fail_at(argument.place,
@@ -177,11 +181,19 @@ class Binder {
                                   : "; expected the name of a buffer",
                           allowed_buffers(text)));
     }
-    const auto type = element_type(parameter.type);
+    const std::optional<CType>& declared = bound_->buffers[*index].declared.type;
+    auto type = element_type(parameter.type);
+    if (!type && declared) type = element_type(*declared);
     if (!type)
       fail_at(argument.place,
               fmt::format("{}: elements of this type are not supported; expected a pointer to {}",
                           text_of_parameter(parameter, launch), element_types_text()));
+    if (declared && element_type(*declared) != type)
+      fail_at(argument.place,
+              fmt::format("'{}' is declared with elements of type {}, but {} has "
+                          "elements of type {}",
+                          text, declared->text, text_of_parameter(parameter, launch),
+                          parameter.type.text));
     set_type(*index, *type, argument.place);
     return {index, std::nullopt, parameter};
   }

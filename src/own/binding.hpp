@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compile/kernel_symbols.hpp"
+#include "compile/triton_metadata.hpp"
 #include "own/declaration.hpp"
 #include "own/parameter_types.hpp"
 
@@ -20,7 +21,11 @@ namespace gpuexp::own {
 struct OwnKernel {
   KernelSignature signature;
   const void* address = nullptr;
+  std::optional<TritonMetadata> triton;  ///< of a kernel that Triton compiled
 };
+
+/// The argument that is a pointer to nothing.
+inline constexpr std::string_view kNullPointer = "nullptr";
 
 struct BoundBuffer {
   DeclaredBuffer declared;
@@ -28,7 +33,7 @@ struct BoundBuffer {
   DataType type = DataType::fp32;
 };
 
-/// One argument of a launch: a buffer or a number.
+/// One argument of a launch: a buffer or a number, or a null pointer if it is neither.
 struct BoundArgument {
   std::optional<std::size_t> buffer;
   std::optional<PlacedExpression> number;

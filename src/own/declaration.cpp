@@ -44,6 +44,13 @@ std::string text_of(const std::string& file, const Place& place) {
                      : fmt::format("{}:{}", file, place.line);
 }
 
+std::string text_of(const DeclaredBuffer& buffer) {
+  std::string text = buffer.name;
+  for (const PlacedExpression& extent : buffer.extents)
+    text += "[" + extent.expression.text() + "]";
+  return text;
+}
+
 const DeclaredBuffer* Declaration::find_buffer(std::string_view name) const {
   const auto found = std::ranges::find(buffers, name, &DeclaredBuffer::name);
   return found == buffers.end() ? nullptr : &*found;

@@ -12,6 +12,7 @@
 
 #include "base/input_error.hpp"
 #include "base/types.hpp"
+#include "compile/c_type.hpp"
 #include "family/family.hpp"
 #include "own/check_expression.hpp"
 #include "own/expression.hpp"
@@ -58,6 +59,7 @@ struct DeclaredParameter {
   std::string name;
   /// At least one; several are an axis. All are integers, or all are reals.
   std::vector<Value> values;
+  std::optional<CType> type;  ///< as declared: "int n = 1024"
   Place place;
 };
 
@@ -78,16 +80,20 @@ struct DeclaredArray {
 struct DeclaredBuffer {
   std::string name;
   std::optional<BufferRole> role;  ///< empty: const pointers are inputs, others are outputs
+  std::optional<CType> type;       ///< of the elements, as declared: "float x[n]"
   std::vector<PlacedExpression> extents;
   std::optional<DeclaredFill> fill;
   std::optional<DeclaredArray> array;  ///< contents from a file, instead of a fill
   Place place;
 };
 
+/// "x[n]".
+std::string text_of(const DeclaredBuffer& buffer);
+
 struct DeclaredLaunch {
   std::string kernel;
   std::vector<PlacedExpression> grid;   ///< one to three
-  std::vector<PlacedExpression> block;  ///< one to three
+  std::vector<PlacedExpression> block;  ///< one to three; empty if the compiler fixed it
   std::optional<PlacedExpression> shared_bytes;
   /// One per parameter of the kernel; empty if arguments are found by the parameters' names.
   std::optional<std::vector<PlacedExpression>> arguments;

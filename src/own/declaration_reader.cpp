@@ -12,7 +12,9 @@
 #include "base/names.hpp"
 #include "base/text_parts.hpp"
 #include "compile/compile_options.hpp"
+#include "compile/kernel_input.hpp"
 #include "compile/kernel_symbols.hpp"
+#include "own/declared_type.hpp"
 #include "own/parameter_values.hpp"
 #include "own/statement.hpp"
 #include "own/variant_whys.hpp"
@@ -135,9 +137,11 @@ DeclaredLaunch read_launch(Statement& s, std::string kernel, Place place) {
   refuse_template_arguments(s, launch.kernel);
   s.expect("<<<", "the kernel's name");
   launch.grid = read_dimensions(s, "the grid");
-  s.expect(",", "the grid");
-  launch.block = read_dimensions(s, "the block");
-  if (s.takes(",")) launch.shared_bytes = s.expression();
+  if (!s.rest().starts_with(">>>")) {
+    s.expect(",", "the grid");
+    launch.block = read_dimensions(s, "the block");
+    if (s.takes(",")) launch.shared_bytes = s.expression();
+  }
   if (launch.shared_bytes && s.rest().starts_with(','))
     s.fail("a launch has no stream here; expected '>>>' after the bytes of shared memory");
   s.expect(">>>", "the launch's grid, block and bytes of shared memory");
@@ -230,6 +234,8 @@ class Reader {
     if (s.takes_keyword("in_out")) return read_buffers(s, BufferRole::in_out);
     if (s.takes_keyword("workspace")) return read_buffers(s, BufferRole::workspace);
     const Statement whole = s;
+    const std::optional<CType> type = take_type(s);
+    if (type) return read_typed(s, whole, *type);
     std::string name = s.name("a statement");
     if (s.rest().starts_with('[')) {
       Statement again = whole;
@@ -288,11 +294,26 @@ class Reader {
     }
   }
 
+  /// `float x[n]` or `int n = 1024`; `whole` starts with the type.
+  void read_typed(Statement& s, Statement whole, const CType& type) {
+    const Place place = s.place();
+    std::string name = s.name("the name of a buffer or a parameter");
+    if (s.rest().starts_with('[')) return read_buffers(whole, std::nullopt);
+    s.expect("=", fmt::format("{} {}", type.text, name));
+    add_name(names_, name, "parameter", place);
+    std::vector<Value> values = typed_values(s, type, whole.place(), read_values(s, name));
+    declaration_.parameters.push_back({std::move(name), std::move(values), type, place});
+  }
+
   /// `x[n] y[n]`, with a fill after `=` if there is one buffer.
   void read_buffers(Statement& s, std::optional<BufferRole> role) {
     const std::size_t before = declaration_.buffers.size();
+    const Place at = s.place();
+    const std::optional<CType> type = take_type(s);
+    if (type) require_element_type(s, *type, at);
     do {
       DeclaredBuffer buffer = read_buffer(s, role);
+      buffer.type = type;
       add_name(names_, buffer.name, "buffer", buffer.place);
       declaration_.buffers.push_back(std::move(buffer));
     } while (!s.is_empty() && !s.rest().starts_with('='));
@@ -314,7 +335,7 @@ class Reader {
       return read_variant(s, std::move(name), place);
     add_name(names_, name, "parameter", place);
     std::vector<Value> values = read_values(s, name);
-    declaration_.parameters.push_back({std::move(name), std::move(values), place});
+    declaration_.parameters.push_back({std::move(name), std::move(values), std::nullopt, place});
   }
 
   /// A variant without an id is named after its kernel.
@@ -471,7 +492,8 @@ Declaration read_declaration(const std::string& file, std::string_view source) {
     set_whys(declaration, source);
     return declaration;
   }
-  const std::vector<std::string> kernels = kernels_in(source);
+  const std::vector<std::string> kernels =
+      kind_of(file) == KernelFileKind::ptx ? kernels_in_ptx(source) : kernels_in(source);
   if (kernels.empty())
     fail(file, {1, 1},
          "the file has neither a declaration nor a kernel; expected comment lines that begin with "
@@ -481,6 +503,19 @@ Declaration read_declaration(const std::string& file, std::string_view source) {
                    "gpuexp:' and launch one of its kernels: {}; 'gpuexp init {}' prints such "
                    "lines, and --write inserts them",
                    fmt::join(kernels, ", "), file));
+}
+
+Declaration read_statements(const std::string& file, std::string_view text) {
+  std::vector<Statement> statements;
+  for (int line = 1; !text.empty(); ++line) {
+    const std::string_view whole = take_until(text, "\n");
+    const std::string_view statement = without_comment(whole);
+    if (!trimmed(statement).empty()) statements.emplace_back(file, line, whole, statement);
+  }
+  if (!statements.empty()) return declaration_of(file, statements);
+  fail(file, {1, 1},
+       "the file has no statement; expected one per line, and one that launches a kernel, such as "
+       "add<<<ceil_div(n, 256), 256>>>");
 }
 
 }  // namespace gpuexp::own

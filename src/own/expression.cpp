@@ -391,4 +391,16 @@ double real_value(const Node& node, const Names& names) {
   return Evaluation(Arithmetic::reals, names).value(node).real;
 }
 
+bool computes_with_reals(const Node& node) {
+  if (node.kind == NodeKind::real) return true;
+  const bool is_real_function =
+      node.kind == NodeKind::call &&
+      std::ranges::none_of(function_rules(), [&](const FunctionRule& rule) {
+        return rule.name == node.name && rule.of_integers;
+      });
+  return is_real_function || std::ranges::any_of(node.operands, [](const NodePointer& operand) {
+           return computes_with_reals(*operand);
+         });
+}
+
 }  // namespace gpuexp::own

@@ -70,6 +70,10 @@ struct FunctionRule {
 /// All functions except sum() and before(), in alphabetical order.
 const std::vector<FunctionRule>& function_rules();
 
+/// Whether the expression has a literal such as 0.5 or a function such as sqrt(), whose values are
+/// real numbers.
+bool computes_with_reals(const Node& node);
+
 struct ParsedTree {
   NodePointer root;
   std::size_t end = 0;  ///< first character after the expression and the blanks that follow it

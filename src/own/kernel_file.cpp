@@ -1,12 +1,17 @@
 #include "own/kernel_file.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/input_error.hpp"
 #include "base/json_reader.hpp"
+#include "compile/kernel_input.hpp"
 #include "compile/nvcc_text.hpp"
 #include "own/array_files.hpp"
 #include "own/declaration_reader.hpp"
@@ -41,7 +46,7 @@ void check_is_only(const fs::path& json, const fs::path& source, const std::stri
 }
 
 KernelFile kernel_file(const fs::path& source, Declaration declaration) {
-  KernelFile file{absolute_path(declaration.file), absolute_path(source), {}, {}, {}};
+  KernelFile file{absolute_path(declaration.file), absolute_path(source), {}, {}, {}, {}};
   const ArrayFiles arrays(file.path.parent_path(), declaration.file);
   for (const DeclaredBuffer& buffer : declaration.buffers)
     if (buffer.array) file.arrays.push_back(arrays.path_of(*buffer.array));
@@ -54,21 +59,72 @@ KernelFile kernel_file(const fs::path& source, Declaration declaration) {
 /// `text` is that of the JSON file.
 KernelFile declared_in_json(const fs::path& json, std::string text) {
   JsonDeclaration declared = read_json_declaration(json.string(), text);
-  check_is_only(json, declared.source, read_source(declared.source));
+  std::string contents = read_kernel_input(declared.source);
+  if (kind_of(declared.source) != KernelFileKind::cubin)
+    check_is_only(json, declared.source, contents);
   KernelFile file = kernel_file(declared.source, std::move(declared.declaration));
-  file.json = std::move(text);
+  file.contents = std::move(contents);
+  file.declaration_text = std::move(text);
   return file;
+}
+
+/// NAME.gpuexp beside NAME.ptx or NAME.cubin, if it exists.
+std::optional<fs::path> statements_beside(const fs::path& source) {
+  const fs::path statements = fs::path(source).replace_extension(".gpuexp");
+  std::error_code error;
+  if (kind_of(source) == KernelFileKind::source || !fs::exists(statements, error))
+    return std::nullopt;
+  return statements;
+}
+
+KernelFile declared_in_statements(const fs::path& statements, const fs::path& source) {
+  std::string text = read_text_input(
+      statements, {"a text file of statements", "kernel.gpuexp", kMaxSourceBytes});
+  KernelFile file = kernel_file(source, read_statements(statements.string(), text));
+  file.declaration_text = std::move(text);
+  return file;
+}
+
+KernelFile declared_in_source(const fs::path& source, const std::string& contents) {
+  if (kind_of(source) == KernelFileKind::cubin)
+    throw InputError(fmt::format(
+        "{}: machine code cannot hold a declaration; write one to {}, with a statement such as "
+        "'add<<<ceil_div(n, 256), 256>>>(x, y, n)' per line",
+        source.string(), fs::path(source).replace_extension(".gpuexp").string()));
+  return kernel_file(source, read_declaration(source.string(), contents));
 }
 
 }  // namespace
 
-KernelFile read_kernel_file(const fs::path& file) {
-  if (file.string().ends_with(kJsonSuffix)) return declared_in_json(file, read_text_file(file));
-  const std::string text = read_source(file);
-  fs::path json = file;
+fs::path kernel_file_of(const fs::path& given) {
+  const fs::path path = absolute_path(given);
+  if (!fs::is_directory(path)) return path;
+  std::vector<std::string> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path))
+    if (kind_of(entry.path()) == KernelFileKind::cubin)
+      found.push_back(entry.path().filename().string());
+  std::ranges::sort(found);
+  if (found.size() != 1)
+    throw InputError(fmt::format(
+        "{}: the folder has {} cubins{}; expected one, or name the file", given.string(),
+        found.size(), found.empty() ? "" : fmt::format(" ({})", fmt::join(found, ", "))));
+  return (path / found.front()).lexically_normal();
+}
+
+KernelFile read_kernel_file(const fs::path& given) {
+  if (given.string().ends_with(kJsonSuffix))
+    return declared_in_json(given, read_text_file(given));
+  const fs::path source = fs::is_directory(given) ? kernel_file_of(given) : given;
+  std::string contents = read_kernel_input(source);
+  fs::path json = source;
   json.replace_extension(kJsonSuffix);
-  if (auto declared = text_beside(file, json)) return declared_in_json(json, *std::move(declared));
-  return kernel_file(file, read_declaration(file.string(), text));
+  if (auto declared = text_beside(source, json))
+    return declared_in_json(json, *std::move(declared));
+  const std::optional<fs::path> statements = statements_beside(source);
+  KernelFile file = statements ? declared_in_statements(*statements, source)
+                               : declared_in_source(source, contents);
+  file.contents = std::move(contents);
+  return file;
 }
 
 }  // namespace gpuexp::own

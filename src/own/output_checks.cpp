@@ -26,14 +26,6 @@ Names names_of_checks(const Bound& bound, const Names& names) {
 
 // ---- sums that cancel
 
-/// "in x[n]".
-std::string text_of_buffer(const DeclaredBuffer& buffer) {
-  std::string text = "in " + buffer.name;
-  for (const PlacedExpression& extent : buffer.extents)
-    text += "[" + extent.expression.text() + "]";
-  return text;
-}
-
 /// The first input of the check with contents of random sign; null if there is none.
 const BoundBuffer* zero_mean_input(const Bound& bound, const Check& check) {
   const std::set<std::string> names = check.names();
@@ -62,7 +54,7 @@ void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProble
        fmt::format("a sum has {:.0f} terms, and {} has contents of random sign: they cancel, so a "
                    "wrong result could be within the bound on rounding errors; declare contents "
                    "such as '{} = uniform(0, 1)', or a tolerance",
-                   terms, input->declared.name, text_of_buffer(input->declared)));
+                   terms, input->declared.name, text_of(input->declared)));
 }
 
 }  // namespace

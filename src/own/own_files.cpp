@@ -12,7 +12,9 @@
 #include "base/config_error.hpp"
 #include "base/json.hpp"
 #include "base/utf8.hpp"
+#include "compile/kernel_input.hpp"
 #include "compile/kernel_sources.hpp"
+#include "compile/triton_metadata.hpp"
 #include "own/check_errors.hpp"
 #include "own/exact_sums.hpp"
 #include "own/kernel_file.hpp"
@@ -25,14 +27,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The first compilation finds the kernels and their parameters; these do not depend on the GPU.
-constexpr int kFirstComputeCapability = 90;
-
 /// Modules of one file, compiled once for each compute capability.
 class Modules {
  public:
-  Modules(std::shared_ptr<const SourceCompiler> compiler, fs::path source, CompileOptions options)
-      : compiler_(std::move(compiler)), source_(std::move(source)), options_(std::move(options)) {}
+  Modules(std::shared_ptr<const SourceCompiler> compiler, fs::path source, CodeTarget target,
+          CompileOptions options)
+      : compiler_(std::move(compiler)),
+        source_(std::move(source)),
+        target_(std::move(target)),
+        options_(std::move(options)) {}
+
+  /// The module that tells the file's kernels and their parameters.
+  const CompiledModule& first() { return module(target_.first_compute_capability()); }
 
   const CompiledModule& module(int compute_capability) {
     const std::lock_guard lock(mutex_);
@@ -54,6 +60,7 @@ class Modules {
  private:
   std::shared_ptr<const SourceCompiler> compiler_;
   fs::path source_;
+  CodeTarget target_;
   CompileOptions options_;
   std::mutex mutex_;
   std::map<int, std::shared_ptr<const CompiledModule>> modules_;
@@ -74,15 +81,27 @@ std::string config_name(std::string_view text) {
 }
 
 std::vector<OwnKernel> loaded_kernels(const std::shared_ptr<Modules>& modules) {
-  const CompiledModule& module = modules->module(kFirstComputeCapability);
+  const CompiledModule& module = modules->first();
+  const std::optional<TritonMetadata> triton = triton_metadata(module.source());
   std::vector<OwnKernel> kernels;
   for (KernelSignature& signature : signatures(module.kernels(), kernel_sources(module))) {
     const std::string name = signature.lowered_name;
     const void* const address = LoadedKernels::global().add(
         {name, [modules, name](int capability) { return modules->code(name, capability); }});
-    kernels.push_back({std::move(signature), address});
+    kernels.push_back({std::move(signature), address, std::nullopt});
+    if (triton && triton->kernel == name) kernels.back().triton = triton;
   }
   return kernels;
+}
+
+/// Plans are made before anything runs. Then the file is compiled for the plan's GPU, so that
+/// errors appear early and a worker finds the machine code.
+void compile_when_planned(Family& family, const std::shared_ptr<Modules>& modules) {
+  family.unsupported = [modules, others = std::move(family.unsupported)](const void* problem,
+                                                                         const DeviceSpec& device) {
+    modules->module(device.compute_capability());
+    return others(problem, device);
+  };
 }
 
 }  // namespace
@@ -97,12 +116,12 @@ struct OwnFiles::File {
 };
 
 OwnFiles::OwnFiles(Registry& registry, SourceCompiler compiler)
-    : registry_(registry), compiler_(std::make_shared<const SourceCompiler>(std::move(compiler))) {}
+    : registry_(registry), compiler_(std::make_shared<SourceCompiler>(std::move(compiler))) {}
 
 OwnFiles::~OwnFiles() = default;
 
 OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
-  const fs::path path = fs::absolute(file).lexically_normal();
+  const fs::path path = kernel_file_of(file);
   const auto known = std::ranges::find_if(
       files_, [&](const File& f) { return f.read.path == path || f.read.source == path; });
   if (known != files_.end()) return *known;
@@ -111,15 +130,17 @@ OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
   if (registry_.find(id))
     throw ConfigError(fmt::format("{}: another kernel file is called {}, too; rename one of them",
                                   file.string(), id));
+  const CodeTarget target = code_target(read.source, read.contents);
   Declaration declaration = std::move(read.declaration);
   const CompileOptions options = parsed_options(declaration.options);
-  const auto modules = std::make_shared<Modules>(compiler_, read.source, options);
-  File loaded{read, declaration.parameters, modules, nullptr, nullptr, nullptr};
+  const auto modules = std::make_shared<Modules>(compiler_, read.source, target, options);
+  File loaded{std::move(read), declaration.parameters, modules, nullptr, nullptr, nullptr};
   std::vector<OwnKernel> kernels = loaded_kernels(modules);
-  const CompiledModule& module = modules->module(kFirstComputeCapability);
-  loaded.bound =
-      bound_to(std::move(declaration), std::move(kernels), kernels_in(kernel_sources(module)));
-  registry_.add(family_of(id, loaded.bound));
+  loaded.bound = bound_to(std::move(declaration), std::move(kernels),
+                          kernels_in(kernel_sources(modules->first())));
+  Family family = family_of(id, loaded.bound);
+  compile_when_planned(family, modules);
+  registry_.add(std::move(family));
   loaded.family = registry_.find(id);
   if (!loaded.family)
     throw std::runtime_error(fmt::format("{}: {}", file.string(), registry_.errors().back()));
@@ -199,6 +220,14 @@ std::string OwnFiles::check_error(const Family& family, const Values& values, st
                           *buffer, element);
 }
 
+std::vector<fs::path> OwnFiles::module_folders() const {
+  return compiler_->module_folders();
+}
+
+void OwnFiles::use_only_modules_of(const std::vector<fs::path>& folders) {
+  compiler_->use_only_modules_of(folders);
+}
+
 std::vector<std::string> OwnFiles::paths() const {
   std::vector<std::string> paths;
   for (const File& file : files_)
@@ -209,10 +238,10 @@ std::vector<std::string> OwnFiles::paths() const {
 std::map<std::string, std::string> OwnFiles::sources() const {
   std::map<std::string, std::string> sources;
   for (const File& file : files_) {
-    for (const SourceText& source : file.modules->module(kFirstComputeCapability).sources())
+    for (const SourceText& source : file.modules->first().sources())
       sources.emplace((file.read.source.parent_path() / source.file).string(), source.text);
     if (file.read.path != file.read.source)
-      sources.emplace(file.read.path.string(), file.read.json);
+      sources.emplace(file.read.path.string(), file.read.declaration_text);
   }
   return sources;
 }

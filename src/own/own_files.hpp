@@ -38,6 +38,11 @@ class OwnFiles {
   /// outlive them.
   KernelFiles callbacks();
 
+  /// The folders with the machine code of loaded files, which another process can use.
+  std::vector<std::filesystem::path> module_folders() const;
+  /// Uses only machine code in these folders of another process, and runs no compiler.
+  void use_only_modules_of(const std::vector<std::filesystem::path>& folders);
+
   /// Absolute paths, in the order of loading.
   std::vector<std::string> paths() const;
 
@@ -57,7 +62,7 @@ class OwnFiles {
                           const std::string& output, std::int64_t element) const;
 
   Registry& registry_;
-  std::shared_ptr<const SourceCompiler> compiler_;
+  std::shared_ptr<SourceCompiler> compiler_;
   std::list<File> files_;
 };
 

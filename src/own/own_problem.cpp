@@ -69,6 +69,7 @@ Extent dimensions(const Bound& bound, const std::vector<PlacedExpression>& given
 void add_argument(const Bound& bound, const BoundLaunch& launch, const BoundArgument& argument,
                   const Names& names, const OwnData& data, PackedArguments& packed) {
   if (argument.buffer) return packed.add(data.buffers[*argument.buffer]);
+  if (!argument.number) return packed.add(static_cast<const void*>(nullptr));
   const PlacedExpression& number = *argument.number;
   const std::string error = at_place(bound.file, number.place, [&] {
     return add_number(number.expression, argument.parameter.type, names, packed);

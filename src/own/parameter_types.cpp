@@ -51,6 +51,22 @@ bool is_number(const CType& type) {
          type.element != CElement::bf16;
 }
 
+std::int64_t size_of_number(const CType& type) {
+  if (!is_number(type)) return 0;
+  switch (type.element) {
+    case CElement::character:
+    case CElement::boolean:
+    case CElement::int8:
+    case CElement::uint8: return 1;
+    case CElement::int16:
+    case CElement::uint16: return 2;
+    case CElement::int32:
+    case CElement::uint32:
+    case CElement::fp32: return 4;
+    default: return 8;
+  }
+}
+
 std::optional<DataType> element_type(const CType& type) {
   static const std::map<CElement, DataType> types{
       {CElement::uint8, DataType::uint8},   {CElement::uint16, DataType::uint16},

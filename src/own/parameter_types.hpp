@@ -15,6 +15,9 @@ namespace gpuexp::own {
 /// Whether a launch can pass a number of this type.
 bool is_number(const CType& type);
 
+/// Bytes of a number of this type; 0 if launches cannot pass it.
+std::int64_t size_of_number(const CType& type);
+
 /// The type of a buffer's elements; empty if buffers cannot have it.
 std::optional<DataType> element_type(const CType& type);
 

@@ -14,20 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxValues = 1000;
 
-/// Whether the expression computes with reals: it has a literal such as 0.5 or a function such as
-/// sqrt().
-bool is_real(const Node& node) {
-  if (node.kind == NodeKind::real) return true;
-  const bool is_real_function =
-      node.kind == NodeKind::call &&
-      std::ranges::none_of(function_rules(), [&](const FunctionRule& rule) {
-        return rule.name == node.name && rule.of_integers;
-      });
-  return is_real_function || std::ranges::any_of(node.operands, [](const NodePointer& operand) {
-           return is_real(*operand);
-         });
-}
-
 bool is_power_of_two(const Expression& expression) {
   const Node& root = expression.root();
   return root.kind == NodeKind::power && root.operand(0).kind == NodeKind::integer &&
@@ -78,7 +64,7 @@ class ValueReader {
 
   /// A whole number without a decimal point is an integer: 1e6.
   Value value_of(const PlacedExpression& expression) const {
-    if (!is_real(expression.expression.root())) return integer(expression);
+    if (!computes_with_reals(expression.expression.root())) return integer(expression);
     const double real = evaluated(expression, [](const Expression& e) { return e.real({}); });
     const bool is_whole = real == std::floor(real) && std::abs(real) <= kMaxInteger &&
                           expression.expression.root().kind == NodeKind::real &&

@@ -335,13 +335,13 @@ TEST_CASE("a disassembler older than the compiler is named", "[source_compiler]"
   place.set_tool("cuobjdump", "echo 'nvdisasm fatal   : unknown format' >&2; exit 255");
   CHECK_THAT(place.error(), contains_text("cuobjdump failed: nvdisasm fatal   : unknown format"));
   place.set_tool("nvdisasm", "echo 'Cuda compilation tools, release 12.8, V12.8.90'");
-  CHECK(place.error() ==
-        "nvdisasm 12.8.90 (" + (place / "tools/nvdisasm").string() +
-            ") cannot read the code of nvcc " + ToolkitTools::found().version_of("nvcc") + " (" +
-            (place / "tools/nvcc").string() +
-            "): install a version of the Python packages nvidia-cuda-nvdisasm and "
-            "nvidia-cuda-cuobjdump that is at least nvcc's; " +
-            (place / "tools/cuobjdump").string() + " failed: nvdisasm fatal   : unknown format");
+  CHECK(place.error() == "nvdisasm 12.8.90 (" + (place / "tools/nvdisasm").string() +
+                             ") cannot read machine code of the CUDA Toolkit " +
+                             ToolkitTools::found().version_of("nvcc") +
+                             ": install a toolkit, or the Python packages nvidia-cuda-nvdisasm and "
+                             "nvidia-cuda-cuobjdump, of at least that version; " +
+                             (place / "tools/cuobjdump").string() +
+                             " failed: nvdisasm fatal   : unknown format");
 }
 
 TEST_CASE("a kernel file is not compiled without nvcc", "[source_compiler]") {
@@ -355,9 +355,10 @@ TEST_CASE("a kernel file is not compiled without nvcc", "[source_compiler]") {
   CHECK_THROWS_WITH(
       compiler.compile(file, {}, 90),
       file.string() +
-          ": there is no nvcc of the CUDA Toolkit in PATH; install the toolkit, or the "
-          "Python package nvidia-cuda-nvcc and set CUDA_HOME to its folder with "
-          "bin/nvcc");
+          ": there is no nvcc of the CUDA Toolkit; searched: PATH. Install the toolkit, or the "
+          "Python package nvidia-cuda-nvcc and set CUDA_HOME to its folder that contains bin/nvcc "
+          "(the packages of all tools: nvidia-cuda-nvcc, nvidia-cuda-cuobjdump, "
+          "nvidia-cuda-nvdisasm)");
 }
 
 TEST_CASE("architectures with a suffix begin at compute capability 9.0", "[source_compiler]") {

@@ -269,7 +269,7 @@ TEST_CASE("the number of statements is limited", "[declaration]") {
 
 TEST_CASE("launches that are not understood", "[declaration]") {
   check_cases(
-      {{"f<<<1>>>", "1:17: expected ',' after the grid, found '>>>'"},
+      {{"f<<<1 2>>>", "1:18: expected ',' after the grid, found '2>>>'"},
        {"f<<<1, 2",
         "1:20: expected '>>>' after the launch's grid, block and bytes of shared "
         "memory, found the end of the line"},

@@ -1,0 +1,326 @@
+// PTX, machine code and Triton's cache as kernel files: translated, launched as they declare, and
+// verified on the CPU.
+#include <algorithm>
+#include <regex>
+
+#include "base/json.hpp"
+#include "base/output.hpp"
+#include "sim/foreign_kernels.hpp"
+#include "sim/kernel_folder.hpp"
+
+namespace gpuexp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+#define REQUIRE_CODE_TOOLS()                      \
+  if (!lacks_code_tools().empty()) {              \
+    skip(Tier::machine_code, lacks_code_tools()); \
+    return;                                       \
+  }
+
+const std::string kStatements = R"(n = 1000
+a = 0.5
+in float x[n]
+in_out float y[n]
+axpy<<<ceil_div(n, 256), 256>>>(x, y, a, n)
+check y[i] = a*x[i] + before(y[i])
+)";
+
+// Without types in its name, as extern "C" kernels have.
+const std::string kPtx = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry axpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n) {
+  .reg .pred %p<2>; .reg .f32 %f<4>; .reg .b32 %r<6>; .reg .b64 %rd<6>;
+  ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y];
+  ld.param.f32 %f1, [a]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;
+  mad.lo.s32 %r5, %r2, %r3, %r4;
+  setp.ge.s32 %p1, %r5, %r1;
+  @%p1 bra END;
+  mul.wide.s32 %rd3, %r5, 4; add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;
+  ld.global.f32 %f2, [%rd4]; ld.global.f32 %f3, [%rd5];
+  fma.rn.f32 %f3, %f1, %f2, %f3;
+  st.global.f32 [%rd5], %f3;
+END: ret;
+}
+)";
+
+std::string replaced(std::string text, const std::string& part, const std::string& by) {
+  const std::size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), by);
+}
+
+std::string as_comments(const std::string& statements) {
+  return std::regex_replace(statements, std::regex("([^\n]+)\n"), "// gpuexp: $1\n");
+}
+
+/// The PTX with its declaration, of which one part is replaced.
+std::string ptx_file(const std::string& part = "n", const std::string& by = "n") {
+  return replaced(as_comments(kStatements) + kPtx, part, by);
+}
+
+/// Writes the machine code of PTX to the folder.
+std::string write_cubin(const KernelFolder& folder, const std::string& name, const std::string& ptx,
+                        const std::string& architecture) {
+  const TemporaryFolder scratch;
+  std::ofstream(scratch / "module.ptx") << ptx;
+  std::string cubin = folder.write(name, "");
+  ToolkitTools::found().run("ptxas", {"-arch=" + architecture, scratch / "module.ptx", "-o", cubin},
+                            scratch, "assembled");
+  return cubin;
+}
+
+std::string load_error(KernelFolder& folder, const std::string& file) {
+  try {
+    folder.files().load(file);
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST_CASE("a PTX file is verified, and wrong results in it are found", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  KernelFolder folder;
+  const Family& family = folder.load("axpy.ptx", ptx_file());
+  CHECK(family.id == "axpy.ptx");
+  for (const std::int64_t n : {1, 256, 1000}) {
+    CHECK(failure(family, "axpy", {n, 0.5}).empty());
+  }
+  const Family& product = folder.load(
+      "product.ptx", ptx_file("fma.rn.f32 %f3, %f1, %f2, %f3", "mul.rn.f32 %f3, %f1, %f2"));
+  CHECK_THAT(failure(product, "axpy"), contains_text("1000 of 1000 elements are wrong"));
+}
+
+TEST_CASE("numbers and buffers without types get them from the declaration", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  KernelFolder folder;
+  int file = 0;
+  const auto result = [&](const std::string& part, const std::string& by) {
+    const std::string name = "k" + std::to_string(++file) + ".ptx";
+    const std::string error = folder.error(name, ptx_file(part, by));
+    return error.empty() ? failure(folder.files().load(folder.folder() + "/" + name), "axpy")
+                         : error;
+  };
+  CHECK(result("a = 0.5", "float a = 2").empty());
+  CHECK(result("n = 1000", "unsigned int n = 1000").empty());
+  CHECK(result("y, a, n)", "y, 0.25 + a/2, n)").empty());
+  // An integer without a type is passed as an int, whose bits are a small float.
+  CHECK_THAT(result("a = 0.5", "a = 2"), contains_text("elements are wrong"));
+  CHECK_THAT(
+      result("a = 0.5", "double a = 2"),
+      contains_text(":5:50: a is declared as double, but the parameter of axpy has 4 bytes"));
+  CHECK_THAT(result("a = 0.5", "int a = 0.5"),
+             contains_text(":2:12: a number of type int cannot be 0.5; expected a whole number"));
+  CHECK_THAT(result("a = 0.5", "half a = 0.5"),
+             contains_text(":2:12: a number of type half is not supported; expected bool, "));
+  CHECK_THAT(result("in float x", "in x"),
+             contains_text(":3:15: the type of the elements of 'x' is unknown, because the code of "
+                           "axpy has only sizes of parameters; declare it, such as 'float x[n]'"));
+  CHECK_THAT(result("in float x", "in float4 x"),
+             contains_text(":3:15: elements of type float4 are not supported; expected float, "));
+  CHECK_THAT(result("in float x", "in double x"), contains_text("elements are wrong"));
+  CHECK_THAT(result("(x, y, a, n)", "(x, y, y, n)"),
+             contains_text(":5:50: 'y' is a pointer, but the parameter of axpy has 4 bytes; "
+                           "expected a number"));
+  CHECK_THAT(result("(x, y, a, n)", "(x, y, a)"),
+             contains_text("axpy(8 bytes, 8 bytes, 4 bytes, 4 bytes) has 4 parameters, but the "
+                           "launch has 3 arguments"));
+  CHECK_THAT(result("(x, y, a, n)", "(nullptr, y, a, n)"), contains_text("no launch uses the"));
+  CHECK_THAT(
+      result(", 256>>>", ">>>"),
+      contains_text(":5:12: the launch of axpy has no block; expected axpy<<<GRID, BLOCK>>>"));
+}
+
+TEST_CASE("declared types complete and check the types of a CUDA C++ file", "[own_inputs]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const std::string text = R"(// gpuexp: n = 1000
+// gpuexp: in float x[4*n]
+// gpuexp: float y[4*n]
+// gpuexp: twice<<<ceil_div(n, 256), 256>>>(x, y, n, nullptr)
+// gpuexp: check y[i] = 2*x[i]
+__global__ void twice(const float4* x, float4* y, int n, const int* unused) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n || unused) return;
+  const float4 v = x[i];
+  y[i] = make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w);
+}
+)";
+  CHECK(failure(folder.load("vector.cu", text), "twice").empty());
+  const std::string other = std::regex_replace(text, std::regex("float4\\*"), "double*");
+  CHECK_THAT(
+      folder.error("other.cu", std::regex_replace(other, std::regex("const float4 v[^}]*"), "")),
+      contains_text("other.cu:4:45: 'x' is declared with elements of type float, but "
+                    "parameter 'const double* x' of twice has elements of type double"));
+}
+
+TEST_CASE("errors of PTX files name the versions and targets", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  KernelFolder folder;
+  CHECK_THAT(folder.error("newer.ptx", ptx_file(".version 8.0", ".version 99.0")),
+             contains_text("newer.ptx: is PTX of version 99.0, but ptxas " +
+                           ToolkitTools::found().version_of("ptxas")) &&
+                 contains_text(" knows PTX up to version "));
+  CHECK_THAT(folder.error("wrong.ptx", ptx_file("fma.rn.f32", "fma.rn.f33")),
+             contains_text("wrong.ptx: ptxas cannot assemble it:\n") &&
+                 contains_text("wrong.ptx, line 20; error"));
+  CHECK_THAT(folder.error("text.ptx", as_comments(kStatements) + "hello\n"),
+             contains_text("text.ptx: has no directive .version, so it is not PTX"));
+  CHECK_THAT(folder.error("none.ptx", kPtx),
+             contains_text("none.ptx:1:1: the file has no declaration; expected comment lines that "
+                           "begin with '// gpuexp:' and launch one of its kernels: axpy"));
+  CHECK_THAT(folder.error("option.ptx", "// gpuexp: option -DN=1\n" + ptx_file()),
+             contains_text("option.ptx: the option -DN=1 is one of a compiler of CUDA C++; a PTX "
+                           "file can have only -maxrregcount=N"));
+  const Family& specific = folder.load("specific.ptx", ptx_file(".target sm_80", ".target sm_90a"));
+  const auto problem = specific.make_problem(specific.defaults());
+  CHECK(!specific.unsupported(problem.get(), device()));
+  CHECK_THROWS_WITH(specific.unsupported(problem.get(), device_of("a100_sxm4_80gb")),
+                    contains_text("specific.ptx: is PTX for sm_90a, but sm_80 is needed; it serves "
+                                  "only its own target"));
+}
+
+TEST_CASE("a cubin is verified on its own architecture, and refused on others", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  KernelFolder folder;
+  folder.write("axpy.gpuexp", "// axpy, as ptxas made it\n\n" + kStatements);
+  const Family& family = folder.files().load(write_cubin(folder, "axpy.cubin", kPtx, "sm_90a"));
+  CHECK(failure(family, "axpy").empty());
+  const auto problem = family.make_problem(family.defaults());
+  CHECK(!family.unsupported(problem.get(), device()));
+  CHECK_THROWS_WITH(
+      family.unsupported(problem.get(), device_of("rtx_4090")),
+      contains_text("axpy.cubin: has machine code for sm_90, but sm_89 is needed; a cubin serves "
+                    "only its own architecture"));
+
+  folder.write("older.gpuexp", kStatements);
+  const Family& older = folder.files().load(write_cubin(folder, "older.cubin", kPtx, "sm_80"));
+  CHECK(!older.unsupported(problem.get(), device_of("a100_sxm4_80gb")));
+  CHECK_THROWS_WITH(older.unsupported(problem.get(), device()),
+                    contains_text("older.cubin: has machine code for sm_80, but sm_90a is needed"));
+}
+
+TEST_CASE("damaged cubins, and cubins without a declaration, are refused", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  KernelFolder folder;
+  const std::string bytes = text_of_file(write_cubin(folder, "whole.cubin", kPtx, "sm_90a"));
+  CHECK_THAT(load_error(folder, folder.folder() + "/whole.cubin"),
+             contains_text("whole.cubin: machine code cannot hold a declaration; write one to ") &&
+                 contains_text("/whole.gpuexp, with a statement such as "));
+  folder.write("text.gpuexp", kStatements);
+  CHECK_THAT(folder.error("text.cubin", "no machine code"),
+             contains_text("text.cubin: is not a cubin; expected a file that nvcc -cubin, "));
+  folder.write("half.gpuexp", kStatements);
+  CHECK_THAT(folder.error("half.cubin", bytes.substr(0, bytes.size() / 2)),
+             contains_text("half.cubin: ") && contains_text("cuobjdump failed: "));
+  folder.write("empty.gpuexp", "\n// nothing\n");
+  CHECK_THAT(folder.error("empty.cubin", bytes),
+             contains_text("empty.gpuexp:1:1: the file has no statement; expected one per line"));
+  folder.write("unknown.gpuexp", kStatements + "hello world\n");
+  CHECK_THAT(folder.error("unknown.cubin", bytes),
+             contains_text("unknown.gpuexp:7:1: 'hello world' is not a statement"));
+}
+
+// ---- Triton
+
+/// A folder as in Triton's cache, with the code of one of the stored launches.
+class TritonCache {
+ public:
+  TritonCache(const KernelFolder& folder, const std::string& kernel, const std::string& statements)
+      : folder_(folder), kernel_(kernel) {
+    const Json kept = Json::parse(
+        read_text(std::string(GPUEXP_SOURCE_DIR) + "/tests/sim/data/triton_kernels.json"));
+    const auto& launches = kept.at("launches").items();
+    const auto launch = std::find_if(launches.begin(), launches.end(), [&](const Json& l) {
+      return l.at("kernel").get<std::string>() == kernel;
+    });
+    REQUIRE(launch != launches.end());
+    const Json& module = kept.at("modules").at(launch->at("module").get<std::string>());
+    write_cubin(folder, file(".cubin"), module.at("ptx").get<std::string>(),
+                module.at("target").get<std::string>());
+    constexpr std::int64_t kWarpSize = 32;
+    metadata_["name"] = kernel;
+    metadata_["num_warps"] = launch->at("block_threads").get<std::int64_t>() / kWarpSize;
+    metadata_["num_ctas"] = 1;
+    metadata_["shared"] = launch->at("shared_bytes");
+    metadata_["global_scratch_size"] = 0;
+    write(statements);
+  }
+
+  void write(const std::string& statements) const {
+    folder_.write(file(".gpuexp"), statements);
+    folder_.write(file(".json"), metadata_.dump());
+  }
+  void set(const std::string& key, const Json& value) { metadata_[key] = value; }
+  std::string file(const std::string& extension) const {
+    return kernel_ + "/" + kernel_ + extension;
+  }
+  std::string path() const { return folder_.folder() + "/" + kernel_; }
+
+ private:
+  const KernelFolder& folder_;
+  std::string kernel_;
+  Json metadata_ = Json::object();
+};
+
+const std::string kElu = R"(n = 1000
+in float x[n]
+out float y[n]
+elu_kernel<<<ceil_div(n, 1024)>>>(x, y, n)
+check y[i] = x[i] > 0 ? x[i] : 1.6732631921768188*(exp(x[i]) - 1)
+)";
+
+TEST_CASE("a kernel of Triton's cache needs a grid and arguments only", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  KernelFolder folder;
+  const TritonCache elu(folder, "elu_kernel", kElu);
+  const Family& family = folder.files().load(elu.path());
+  CHECK(family.id == "elu_kernel.cubin");
+  CHECK(failure(family, "elu_kernel").empty());
+  // A kernel with shared memory. Three more columns than the tile has.
+  const TritonCache transpose(folder, "transpose_kernel", R"(rows = 512
+columns = 256
+in float x[rows][columns]
+out float y[columns][rows]
+transpose_kernel<<<(rows/64)*(columns/64)>>>(x, y, rows, columns)
+check y[c][r] = x[r][c]
+)");
+  CHECK(
+      failure(folder.files().load(transpose.path() + "/transpose_kernel.cubin"), "transpose_kernel")
+          .empty());
+}
+
+TEST_CASE("launches that contradict Triton's metadata are refused", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  KernelFolder folder;
+  TritonCache cache(folder, "elu_kernel", replaced(kElu, "1024)>>>", "1024), 256>>>"));
+  CHECK_THAT(load_error(folder, cache.path()),
+             contains_text("elu_kernel.gpuexp:4:33: elu_kernel has 128 threads per block and 0 "
+                           "bytes of shared memory, as Triton compiled it; leave both out: "
+                           "elu_kernel<<<GRID>>>"));
+  cache.write(replaced(kElu, "(x, y, n)", "(x, n)"));
+  CHECK_THAT(load_error(folder, cache.path()), contains_text("has 5 parameters, but the launch has "
+                                                             "2 arguments"));
+  cache.set("num_ctas", 2);
+  cache.write(kElu);
+  CHECK_THAT(load_error(folder, cache.path()),
+             contains_text("elu_kernel.json: num_ctas is 2; clusters are not supported"));
+  cache.set("num_ctas", 1);
+  cache.set("global_scratch_size", 64);
+  cache.write(kElu);
+  CHECK_THAT(load_error(folder, cache.path()), contains_text("global_scratch_size is set"));
+  folder.write(cache.file(".json"), "{\"num_warps\": 4}");
+  CHECK_THAT(load_error(folder, cache.path()),
+             contains_text("elu_kernel.json: is not a JSON file of Triton's cache"));
+  folder.write("elu_kernel/second.cubin", "");
+  CHECK_THAT(load_error(folder, cache.path()),
+             contains_text("the folder has 2 cubins (elu_kernel.cubin, second.cubin); expected "
+                           "one, or name the file"));
+}
+
+}  // namespace
+}  // namespace gpuexp::test
