@@ -47,6 +47,7 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_compare(app, context);
   add_schema(app, context);
   add_worker(app, context);
+  add_nvrtc_compile(app, context);
   app.require_subcommand(1, 1);
   app.footer(
       "example: gpuexp run quickstart      or, with no GPU: gpuexp predict quickstart --gpu h200\n"

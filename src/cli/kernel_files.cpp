@@ -5,7 +5,9 @@
 namespace gpuexp::cli {
 
 SourceCompiler kernel_compiler() {
-  return {ToolkitTools::found(), cache_folder("modules")};
+  SourceCompiler compiler(ToolkitTools::found(), cache_folder("modules"));
+  compiler.use_nvrtc("/proc/self/exe");
+  return compiler;
 }
 
 }  // namespace gpuexp::cli

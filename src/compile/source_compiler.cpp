@@ -12,6 +12,7 @@
 #include "compile/assembler.hpp"
 #include "compile/kernel_input.hpp"
 #include "compile/nvcc_text.hpp"
+#include "compile/nvrtc.hpp"
 
 namespace gpuexp {
 
@@ -90,6 +91,14 @@ std::string request_text(const fs::path& source, const std::vector<std::string>&
                      host_compiler ? host_compiler : "", tools.identity());
 }
 
+// Name and size tell releases of the library apart.
+std::string library_text(const std::optional<NvrtcProcess>& nvrtc) {
+  if (!nvrtc) return "";
+  std::error_code error;
+  return fmt::format("; {} {}", nvrtc->library.filename().string(),
+                     fs::file_size(nvrtc->library, error));
+}
+
 // Whether the compiler read the files as they are now.
 bool is_as_read(const std::vector<ModuleDependency>& files, const std::string& source_text,
                 fs::file_time_type started) {
@@ -108,7 +117,8 @@ struct SourceCompiler::Job {
   std::string text;
   std::string architecture;
   CompileOptions options;
-  std::vector<std::string> words;  ///< arguments of nvcc or ptxas
+  std::vector<std::string> words;     ///< arguments of nvcc or ptxas
+  std::optional<NvrtcProcess> nvrtc;  ///< the compiler, if it is not nvcc
 
   /// Empty for a cubin.
   std::string source_text() const { return kind == KernelFileKind::cubin ? "" : text; }
@@ -168,6 +178,13 @@ void SourceCompiler::keep(const std::string& request, CompiledModule::Parts& par
   parts.folder = folder;
 }
 
+std::optional<NvrtcProcess> SourceCompiler::nvrtc_for(KernelFileKind kind) const {
+  const bool is_needed = kind == KernelFileKind::source && !tools_.has("nvcc");
+  if (!is_needed || nvrtc_program_.empty()) return std::nullopt;
+  const auto library = find_nvrtc();
+  return library ? std::optional(NvrtcProcess{nvrtc_program_, *library}) : std::nullopt;
+}
+
 std::shared_ptr<const CompiledModule> SourceCompiler::compile(const fs::path& source,
                                                               const CompileOptions& options,
                                                               int compute_capability) const {
@@ -181,7 +198,8 @@ std::shared_ptr<const CompiledModule> SourceCompiler::compile(const fs::path& so
   job.architecture = architecture_for(compute_capability);
   job.options = options;
   job.words = tool_options(job.kind, options, job.source, job.architecture);
-  const std::string request = request_text(job.source, job.words, tools_);
+  job.nvrtc = nvrtc_for(job.kind);
+  const std::string request = request_text(job.source, job.words, tools_) + library_text(job.nvrtc);
   if (std::optional<StoredModule> kept = find(job, request))
     return std::make_shared<CompiledModule>(CompiledModule::Parts{
         job.source, job.source_text(), job.architecture, kept->hash, kept->cubin,
@@ -221,7 +239,7 @@ CompiledModule::Parts SourceCompiler::compiled(Job& job) const {
 std::vector<ModuleDependency> SourceCompiler::make_cubin(const Job& job,
                                                          const TemporaryFolder& folder) const {
   switch (job.kind) {
-    case KernelFileKind::source: return run_nvcc(job, folder);
+    case KernelFileKind::source: return job.nvrtc ? run_nvrtc(job, folder) : run_nvcc(job, folder);
     case KernelFileKind::ptx:
       assemble(job.source, job.words, tools_, folder, kCubinName, limits_);
       break;
@@ -230,6 +248,15 @@ std::vector<ModuleDependency> SourceCompiler::make_cubin(const Job& job,
       break;
   }
   return {{job.source.string(), sha256_of_file(job.source)}};
+}
+
+std::vector<ModuleDependency> SourceCompiler::run_nvrtc(const Job& job,
+                                                        const TemporaryFolder& folder) const {
+  std::vector<ModuleDependency> files;
+  for (const std::string& file : compile_with_nvrtc(*job.nvrtc, job.source, job.options,
+                                                    job.architecture, folder, kCubinName, limits_))
+    files.push_back({file, sha256_of_file(file)});
+  return files;
 }
 
 std::vector<ModuleDependency> SourceCompiler::run_nvcc(const Job& job,
@@ -279,6 +306,7 @@ std::string SourceCompiler::hash_of(const Job& job,
   std::string text = fmt::format("{} {}", job.architecture, fmt::join(option_words(options), " "));
   for (const char* const tool : {"nvcc", "ptxas", "nvdisasm"})
     text += fmt::format("; {} {}", tool, tools_.version_of(tool));
+  text += library_text(job.nvrtc);
   for (const ModuleDependency& file : files)
     text += "; " + file.sha256;
   return sha256(text);

@@ -6,17 +6,21 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/input_error.hpp"
 #include "compile/compile_options.hpp"
 #include "compile/compiled_module.hpp"
+#include "compile/kernel_input.hpp"
 #include "compile/module_store.hpp"
+#include "compile/nvrtc_compiler.hpp"
 #include "compile/toolkit_tools.hpp"
 
 namespace gpuexp {
 
-/// A file that nvcc or ptxas does not accept. The message has the tool's errors with file and line.
+/// A file that nvcc, NVRTC or ptxas does not accept. The message has the tool's errors with file
+/// and line.
 class CompileError : public InputError {
  public:
   using InputError::InputError;
@@ -33,15 +37,19 @@ class SourceCompiler {
   SourceCompiler(ToolkitTools tools, std::filesystem::path kept_in, const ToolLimits& limits = {});
 
   /// Makes machine code of the file for one compute capability (90 for 9.0), or returns the module
-  /// that was kept for the same contents, options and tools. nvcc compiles CUDA C++, ptxas
+  /// that was kept for the same contents, options and tools. nvcc or NVRTC compiles CUDA C++, ptxas
   /// assembles a .ptx file, and a .cubin is used as it is. Host code is not compiled, and nothing
   /// of the file is executed. Several threads may call it. Throws InputError if the file cannot be
-  /// used or has no code for the compute capability, CompileError if nvcc or ptxas reports errors,
+  /// used or has no code for the compute capability, CompileError if the compiler reports errors,
   /// ToolError if a tool is missing or fails, and std::runtime_error if the tools' output cannot be
   /// parsed.
   std::shared_ptr<const CompiledModule> compile(const std::filesystem::path& source,
                                                 const CompileOptions& options,
                                                 int compute_capability) const;
+
+  /// Where nvcc is missing, CUDA C++ is compiled by NVRTC, if that is installed, in a child process
+  /// `program` (see NvrtcProcess).
+  void use_nvrtc(std::string program) { nvrtc_program_ = std::move(program); }
 
   /// The folders in which modules are or will be kept. The temporary one exists as long as this
   /// object.
@@ -53,10 +61,12 @@ class SourceCompiler {
 
  private:
   struct Job;
+  std::optional<NvrtcProcess> nvrtc_for(KernelFileKind kind) const;
   std::optional<StoredModule> find(const Job& job, const std::string& request) const;
   void keep(const std::string& request, CompiledModule::Parts& parts) const;
   CompiledModule::Parts compiled(Job& job) const;
   std::vector<ModuleDependency> make_cubin(const Job& job, const TemporaryFolder& folder) const;
+  std::vector<ModuleDependency> run_nvrtc(const Job& job, const TemporaryFolder& folder) const;
   std::vector<ModuleDependency> run_nvcc(const Job& job, const TemporaryFolder& folder) const;
   ObjectDump dump(const Job& job, const TemporaryFolder& folder) const;
   std::string hash_of(const Job& job, const std::vector<ModuleDependency>& files) const;
@@ -73,6 +83,7 @@ class SourceCompiler {
   };
 
   ToolkitTools tools_;
+  std::string nvrtc_program_;  ///< empty: NVRTC is not used
   std::filesystem::path kept_in_;
   std::shared_ptr<PrivateFolder> private_ = std::make_shared<PrivateFolder>();
   std::optional<std::vector<std::filesystem::path>> only_in_;

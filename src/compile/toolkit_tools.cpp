@@ -121,18 +121,25 @@ std::string ToolkitTools::searched() const {
   return fmt::format("{}", fmt::join(once, "; "));
 }
 
-std::string ToolkitTools::path_of(const std::string& name) const {
+// Empty if there is none.
+std::string ToolkitTools::find(const std::string& name) const {
   for (const std::string& folder : folders_) {
     const std::string path = (fs::path(folder) / name).string();
     if (access(path.c_str(), X_OK) == 0 && !fs::is_directory(path)) return path;
   }
+  return "";
+}
+
+std::string ToolkitTools::path_of(const std::string& name) const {
+  const std::string path = find(name);
+  if (!path.empty()) return path;
   std::string package;
   for (const auto& [tool, brought_by] : kTools)
     if (name == tool) package = brought_by;
   throw ToolError(fmt::format(
       "there is no {0} of the CUDA Toolkit; searched: {1}. Install the toolkit, or the Python "
       "package {2} and set CUDA_HOME to its folder that contains bin/{0} (the packages of all "
-      "tools: {3})",
+      "tools: {3}; instead of nvcc, the library NVRTC of nvidia-cuda-nvrtc can compile)",
       name, searched(), package, packages_text()));
 }
 

@@ -43,6 +43,7 @@ class ToolkitTools {
   /// PATH and /usr/local/cuda.
   static ToolkitTools found();
 
+  bool has(const std::string& name) const { return !find(name).empty(); }
   /// Path of nvcc, ptxas, cuobjdump or nvdisasm. Throws ToolError if the tool is missing.
   std::string path_of(const std::string& name) const;
   /// Text with the path, size and modification time of each tool; "none" for a missing tool.
@@ -60,6 +61,7 @@ class ToolkitTools {
   static constexpr const char* kErrors = "errors";
 
  private:
+  std::string find(const std::string& name) const;
   std::vector<std::string> environment(const std::string& tool_path,
                                        const TemporaryFolder& folder) const;
 

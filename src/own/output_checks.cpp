@@ -53,7 +53,7 @@ void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProble
   fail(bound.file, check.place,
        fmt::format("a sum has {:.0f} terms, and {} has contents of random sign: they cancel, so a "
                    "wrong result could be within the bound on rounding errors; declare contents "
-                   "such as '{} = uniform(0, 1)', or a tolerance",
+                   "such as 'in {} = uniform(0, 1)', or a tolerance",
                    terms, input->declared.name, text_of(input->declared)));
 }
 

@@ -1,6 +1,6 @@
 // Kernels compiled by NVRTC run in the simulator like those compiled by nvcc. Results are compared
 // with the host's.
-#include "sim/nvrtc.hpp"
+#include "compile/nvrtc.hpp"
 
 #include <bit>
 #include <cmath>
@@ -26,14 +26,17 @@ class RuntimeKernels {
  public:
   RuntimeKernels(const Nvrtc& nvrtc, const std::string& architecture) {
     const std::string file = std::string(GPUEXP_SOURCE_DIR) + "/" + kFile;
-    const Nvrtc::Cubin cubin =
-        nvrtc.compile(text_of_file(file), file,
-                      {"--gpu-architecture=" + architecture, "-lineinfo", "--std=c++17",
-                       "--include-path=" GPUEXP_CUDA_INCLUDE_DIR},
-                      kHistogram);
+    const Nvrtc::Result cubin =
+        nvrtc.compile({text_of_file(file),
+                       file,
+                       {"--gpu-architecture=" + architecture, "-lineinfo", "--std=c++17",
+                        "--include-path=" GPUEXP_CUDA_INCLUDE_DIR},
+                       kHistogram});
+    INFO(cubin.log);
+    REQUIRE(cubin.is_compiled);
     const TemporaryFolder folder;
     const std::string path = folder / "nvrtc.cubin";
-    std::ofstream(path, std::ios::binary) << cubin.bytes;
+    std::ofstream(path, std::ios::binary) << cubin.cubin;
     const std::vector<std::string> plain{"block_sums", "divergent", "convert", "overrun"};
     std::vector<std::string> lowered = plain;
     lowered.push_back(cubin.lowered_name);
@@ -191,14 +194,14 @@ void check_overrun(RuntimeKernels& kernels) {
 }
 
 TEST_CASE("kernels compiled by NVRTC run, and their faults are reported", "[nvrtc]") {
-  std::string why;
-  const auto nvrtc = Nvrtc::load(GPUEXP_CUDA_LIBRARY_DIR, GPUEXP_NVRTC, why);
-  if (!nvrtc) return skip(Tier::nvrtc, why);
+  const auto library = find_nvrtc();
+  if (!library) return skip(Tier::nvrtc, "there is no libnvrtc");
+  const Nvrtc nvrtc(*library);
   if (const std::string missing = lacks_code_tools(); !missing.empty())
     return skip(Tier::machine_code, missing);
   for (const char* architecture : {"sm_90a", "sm_80"}) {
     INFO(architecture);
-    RuntimeKernels kernels(*nvrtc, architecture);
+    RuntimeKernels kernels(nvrtc, architecture);
     CHECK(kernels.row("block_sums").static_shared_bytes == 128 * sizeof(float));
     CHECK(kernel_name(kernels.row(kHistogram).lowered_name) == "histogram<10>");
     check_block_sums(kernels);

@@ -358,7 +358,7 @@ TEST_CASE("a kernel file is not compiled without nvcc", "[source_compiler]") {
           ": there is no nvcc of the CUDA Toolkit; searched: PATH. Install the toolkit, or the "
           "Python package nvidia-cuda-nvcc and set CUDA_HOME to its folder that contains bin/nvcc "
           "(the packages of all tools: nvidia-cuda-nvcc, nvidia-cuda-cuobjdump, "
-          "nvidia-cuda-nvdisasm)");
+          "nvidia-cuda-nvdisasm; instead of nvcc, the library NVRTC of nvidia-cuda-nvrtc can compile)");
 }
 
 TEST_CASE("architectures with a suffix begin at compute capability 9.0", "[source_compiler]") {

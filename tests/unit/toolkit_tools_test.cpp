@@ -137,7 +137,7 @@ TEST_CASE("the error of a missing tool says where it was searched and what conta
                     "there is no nvcc of the CUDA Toolkit; searched: /opt/none; PATH. Install the "
                     "toolkit, or the Python package nvidia-cuda-nvcc and set CUDA_HOME to its "
                     "folder that contains bin/nvcc (the packages of all tools: nvidia-cuda-nvcc, "
-                    "nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm)");
+                    "nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm; instead of nvcc, the library NVRTC of nvidia-cuda-nvrtc can compile)");
   CHECK_THROWS_WITH(ToolkitTools({}).path_of("ptxas"), contains_text(" nvidia-cuda-nvcc "));
   CHECK_THROWS_WITH(ToolkitTools({}).path_of("cuobjdump"),
                     contains_text(" nvidia-cuda-cuobjdump "));
