@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <utility>
 
-#include <cxxabi.h>
-
+#include "base/demangled_name.hpp"
 #include "compile/source_tokens.hpp"
 
 namespace gpuexp {
@@ -23,6 +20,8 @@ struct DeclaredKernel {
   std::string name;
   std::size_t line = 0;
   std::vector<KernelParameter> parameters;
+  std::string scope = {};  ///< namespaces: "linear::blas::"
+  bool is_template = false;
 };
 
 bool is_attribute(const SourceToken& token) {
@@ -185,14 +184,62 @@ std::optional<DeclaredKernel> declared_after(const Tokens& tokens, std::size_t a
   return std::nullopt;
 }
 
+/// The namespaces at a position of the source. An anonymous namespace needs no name.
+class Scope {
+ public:
+  /// Reads the next token.
+  void read(const SourceToken& token) {
+    if (token.is("namespace")) {
+      next_.clear();
+      is_namespace_ = true;
+    } else if (token.is("{")) {
+      opened_.push_back(is_namespace_ && !next_.empty() ? next_ + "::" : "");
+      is_namespace_ = false;
+    } else if (token.is("}") && !opened_.empty()) {
+      opened_.pop_back();
+    } else if (token.is(";") || token.is("=")) {
+      is_namespace_ = false;  // a using directive or an alias
+    } else if (is_namespace_) {
+      next_ += token.text;
+    }
+  }
+  std::string text() const {
+    std::string all;
+    for (const std::string& name : opened_)
+      all += name;
+    return all;
+  }
+
+ private:
+  std::vector<std::string> opened_;  ///< of each open brace, "" if it opens no named namespace
+  std::string next_;
+  bool is_namespace_ = false;
+};
+
+std::vector<DeclaredKernel> declared_kernels(std::string_view source) {
+  const Tokens tokens = tokens_of(source);
+  std::vector<DeclaredKernel> kernels;
+  Scope scope;
+  bool is_template = false;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    scope.read(tokens[i]);
+    if (tokens[i].is("template")) is_template = true;
+    if (tokens[i].is(";") || tokens[i].is("{") || tokens[i].is("}")) is_template = false;
+    if (!tokens[i].is("__global__")) continue;
+    auto kernel = declared_after(tokens, i);
+    if (!kernel) continue;
+    kernel->scope = scope.text();
+    kernel->is_template = is_template;
+    kernels.push_back(std::move(*kernel));
+  }
+  return kernels;
+}
+
 std::vector<DeclaredKernel> declared_kernels(const std::vector<std::string>& sources) {
   std::vector<DeclaredKernel> kernels;
   for (const std::string& source : sources) {
-    const Tokens tokens = tokens_of(source);
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      if (!tokens[i].is("__global__")) continue;
-      if (auto kernel = declared_after(tokens, i)) kernels.push_back(std::move(*kernel));
-    }
+    for (DeclaredKernel& kernel : declared_kernels(std::string_view(source)))
+      kernels.push_back(std::move(kernel));
   }
   return kernels;
 }
@@ -261,13 +308,9 @@ KernelSignature signature_of(const std::string& lowered_name,
                              const std::vector<DeclaredKernel>& declared) {
   KernelSignature signature;
   signature.lowered_name = lowered_name;
-  const std::unique_ptr<char, decltype(&std::free)> demangled(
-      lowered_name.starts_with("_Z")
-          ? abi::__cxa_demangle(lowered_name.c_str(), nullptr, nullptr, nullptr)
-          : nullptr,
-      &std::free);
-  if (demangled) {
-    read_demangled(demangled.get(), signature);
+  const std::string demangled = demangled_name(lowered_name);
+  if (demangled != lowered_name) {
+    read_demangled(demangled, signature);
     add_names(signature, declared);
     return signature;
   }
@@ -342,6 +385,16 @@ std::map<std::string, std::size_t, std::less<>> kernel_lines(std::string_view so
 
 std::vector<std::string> kernels_in(std::string_view source) {
   return kernels_in(std::vector{std::string(source)});
+}
+
+std::optional<SourceKernel> kernel_in(std::string_view source, std::string_view name) {
+  std::optional<SourceKernel> found;
+  for (const DeclaredKernel& kernel : declared_kernels(source)) {
+    if (kernel.name != name) continue;
+    if (!found) found = {kernel.scope + kernel.name, false};
+    found->is_template = found->is_template || kernel.is_template;
+  }
+  return found;
 }
 
 }  // namespace gpuexp

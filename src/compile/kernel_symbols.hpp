@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,5 +53,13 @@ std::vector<std::string> kernels_in(std::string_view source);
 
 /// The line of each kernel's name in the source, from 1; of several declarations, the last.
 std::map<std::string, std::size_t, std::less<>> kernel_lines(std::string_view source);
+
+struct SourceKernel {
+  std::string qualified_name;  ///< with the namespaces of the first declaration: "blas::sgemm"
+  bool is_template = false;    ///< whether a declaration of this name is a template
+};
+
+/// The kernel with this name; empty if the source does not declare it.
+std::optional<SourceKernel> kernel_in(std::string_view source, std::string_view name);
 
 }  // namespace gpuexp

@@ -64,8 +64,10 @@ StoredModule read_module(const fs::path& folder, const std::string& request,
   const Json manifest = Json::parse(text_of_file((folder / kManifest).string()));
   if (manifest.at("request").get<std::string>() != request) throw JsonError("another request");
   StoredModule module;
-  module.hash = manifest.at("hash").get<std::string>();
   module.dependencies = std::move(files);
+  module.errors = manifest.at("errors").get<std::string>();
+  if (!module.errors.empty()) return module;
+  module.hash = manifest.at("hash").get<std::string>();
   module.cubin = folder / kCubin;
   module.dump.name = manifest.at("name").get<std::string>();
   checked_text(folder, kCubin, manifest);
@@ -87,17 +89,16 @@ bool write_module(const fs::path& folder, const std::string& request, const Stor
     hashes[name] = sha256(text);
     return write_text(folder / name, text);
   };
-  bool written = write(kCubin, text_of_file(module.cubin.string()));
+  const bool has_code = module.errors.empty();
+  bool written = !has_code || write(kCubin, text_of_file(module.cubin.string()));
   for (const auto& [name, member] : kDumps)
-    written = written && write(name, module.dump.*member);
+    written = written && (!has_code || write(name, module.dump.*member));
   Json files = Json::array();
   for (const ModuleDependency& file : module.dependencies)
     files.push_back(Json{{"path", file.path}, {"sha256", file.sha256}});
-  const Json manifest{{"request", request},
-                      {"name", module.dump.name},
-                      {"hash", module.hash},
-                      {"files", hashes},
-                      {"dependencies", files}};
+  const Json manifest{{"request", request},  {"name", module.dump.name},
+                      {"hash", module.hash}, {"errors", module.errors},
+                      {"files", hashes},     {"dependencies", files}};
   return written && write_text(folder / kManifest, manifest.dump(1));
 }
 

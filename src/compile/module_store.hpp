@@ -15,6 +15,9 @@ struct StoredModule {
   std::vector<ModuleDependency> dependencies;
   std::filesystem::path cubin;
   ObjectDump dump;
+  /// The compiler's errors. Not empty: there is no code, and all members except for the
+  /// dependencies are empty.
+  std::string errors;
 };
 
 /// The folder has a file for each request, which lists the files that its compilation read, and a

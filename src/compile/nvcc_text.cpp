@@ -8,9 +8,11 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/demangled_name.hpp"
 #include "base/input_error.hpp"
 #include "base/text.hpp"
 #include "base/text_parts.hpp"
@@ -73,6 +75,16 @@ bool starts_warning(const std::string& line) {
   return has_one_of(line, kMarks);
 }
 
+// "ptxas error   : Entry function '_Z1kPf' uses too much shared data" with the name k(float*).
+std::string with_demangled_name(std::string line) {
+  const std::size_t begin = line.find("'_Z");
+  if (begin == std::string::npos) return line;
+  const std::size_t end = line.find('\'', begin + 1);
+  if (end == std::string::npos) return line;
+  const std::string name = line.substr(begin + 1, end - begin - 1);
+  return line.replace(begin + 1, name.size(), demangled_name(name));
+}
+
 std::optional<std::array<int, 3>> parsed_version(std::string_view text) {
   std::array<int, 3> parts{};
   for (int& part : parts) {
@@ -106,18 +118,24 @@ std::string read_source(const fs::path& file) {
   return read_text_input(file, {"a CUDA source file", "kernel.cu", kMaxSourceBytes});
 }
 
-std::string compile_errors(const std::string& messages) {
+std::string compile_errors(const std::string& messages, const std::string& generated) {
   constexpr std::size_t kMaxLines = 40;
   std::vector<std::string> all;
   std::vector<std::string> errors;
   bool in_error = false;
+  bool has_generated = false;
   std::istringstream lines(messages);
   for (std::string line; std::getline(lines, line);) {
-    if (starts_error(line)) {
+    if (!generated.empty() && line.starts_with(generated + ": error")) {
+      if (!has_generated) errors.push_back(line);
+      has_generated = true;
+      in_error = false;
+    } else if (starts_error(line)) {
       in_error = true;
     } else if (starts_warning(line)) {
       in_error = false;
     }
+    line = with_demangled_name(std::move(line));
     if (in_error) errors.push_back(line);
     all.push_back(line);
   }
@@ -130,6 +148,13 @@ std::string compile_errors(const std::string& messages) {
     chosen.push_back(fmt::format("({} more lines)", count - chosen.size()));
   }
   return fmt::format("{}", fmt::join(chosen, "\n"));
+}
+
+// Others are a full disk, a lack of memory, or a missing header that may be added.
+bool is_error_of_code(const std::string& errors) {
+  constexpr std::array kOfCode{"): error: ", "): error #", "ptxas error"};
+  constexpr std::array kOfMachine{"fatal", "catastrophic"};
+  return has_one_of(errors, kOfCode) && !has_one_of(errors, kOfMachine);
 }
 
 std::vector<std::string> dependencies_of_rule(const std::string& rule) {

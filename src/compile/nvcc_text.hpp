@@ -27,8 +27,13 @@ std::string read_text_input(const std::filesystem::path& file, const InputForm& 
 std::string read_source(const std::filesystem::path& file);
 
 /// The errors among nvcc's messages, without warnings, at most 40 lines; the first 40 lines if
-/// there is no error.
-std::string compile_errors(const std::string& messages);
+/// there is no error. Of errors at `generated`, "a.cu(3)", a line that is not in the file, only the
+/// first one is returned, without that line's text.
+std::string compile_errors(const std::string& messages, const std::string& generated = "");
+
+/// Whether the errors, from compile_errors(), are those of the code and its options: the same in
+/// each compilation.
+bool is_error_of_code(const std::string& errors);
 
 /// The files that the rule of a makefile depends on, from the output of `nvcc -MD`.
 std::vector<std::string> dependencies_of_rule(const std::string& rule);

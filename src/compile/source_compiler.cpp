@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCubinName = "module.cubin";
+constexpr const char* kRule = "dependencies";
 
 // nvcc splits the value of -D at commas.
 std::string with_escaped_commas(const std::string& text) {
@@ -85,10 +86,10 @@ std::vector<std::string> tool_options(KernelFileKind kind, const CompileOptions&
 
 // The host compiler is that of PATH, whose headers are among the module's dependencies.
 std::string request_text(const fs::path& source, const std::vector<std::string>& options,
-                         const ToolkitTools& tools) {
+                         const std::string& instantiation, const ToolkitTools& tools) {
   const char* const host_compiler = std::getenv("NVCC_CCBIN");
-  return fmt::format("module 1; {}; {}; {}{}", source.string(), fmt::join(options, " "),
-                     host_compiler ? host_compiler : "", tools.identity());
+  return fmt::format("module 2; {}; {}; {}; {}{}", source.string(), fmt::join(options, " "),
+                     instantiation, host_compiler ? host_compiler : "", tools.identity());
 }
 
 // Name and size tell releases of the library apart.
@@ -117,12 +118,28 @@ struct SourceCompiler::Job {
   std::string text;
   std::string architecture;
   CompileOptions options;
+  std::optional<Instantiation> instantiation;
   std::vector<std::string> words;     ///< arguments of nvcc or ptxas
   std::optional<NvrtcProcess> nvrtc;  ///< the compiler, if it is not nvcc
+  std::string request;                ///< key of ModuleStore
+  fs::file_time_type started;         ///< time before the compiler read the files
 
   /// Empty for a cubin.
   std::string source_text() const { return kind == KernelFileKind::cubin ? "" : text; }
+  std::string instantiation_text() const { return instantiation ? instantiation->text() : ""; }
 };
+
+void SourceCompiler::check_instantiation(const Job& job) {
+  if (!job.instantiation) return;
+  if (job.kind != KernelFileKind::source)
+    throw InputError(fmt::format("{}: machine code and PTX have no templates; launch {} without "
+                                 "template arguments",
+                                 job.source.string(), job.instantiation_text()));
+  if (job.nvrtc)
+    throw InputError(fmt::format("{}: the launch of {} has template arguments, which need nvcc; "
+                                 "NVRTC compiles only kernels that the file instantiates",
+                                 job.source.string(), job.instantiation_text()));
+}
 
 std::string architecture_for(int compute_capability) {
   constexpr int kSpecificSince = 90;
@@ -148,12 +165,12 @@ void SourceCompiler::use_only_modules_of(const std::vector<fs::path>& folders) {
   only_in_ = folders;
 }
 
-std::optional<StoredModule> SourceCompiler::find(const Job& job, const std::string& request) const {
+std::optional<StoredModule> SourceCompiler::find(const Job& job) const {
   std::vector<fs::path> folders = only_in_.value_or(std::vector<fs::path>{kept_in_});
   if (const auto folder = private_->get(false); folder && !only_in_)
     folders.emplace_back(folder->path());
   for (const fs::path& folder : folders) {
-    std::optional<StoredModule> kept = ModuleStore(folder).find(request);
+    std::optional<StoredModule> kept = ModuleStore(folder).find(job.request);
     if (kept && kept->dependencies[0].sha256 == sha256(job.text)) return kept;
   }
   if (only_in_)
@@ -166,7 +183,7 @@ std::optional<StoredModule> SourceCompiler::find(const Job& job, const std::stri
 
 void SourceCompiler::keep(const std::string& request, CompiledModule::Parts& parts) const {
   if (kept_in_.empty()) return;
-  const StoredModule module{parts.hash, parts.dependencies, parts.cubin, parts.dump};
+  const StoredModule module{parts.hash, parts.dependencies, parts.cubin, parts.dump, ""};
   fs::path kept = ModuleStore(kept_in_).keep(request, module);
   std::shared_ptr<const TemporaryFolder> folder;
   if (kept.empty()) {
@@ -185,9 +202,9 @@ std::optional<NvrtcProcess> SourceCompiler::nvrtc_for(KernelFileKind kind) const
   return library ? std::optional(NvrtcProcess{nvrtc_program_, *library}) : std::nullopt;
 }
 
-std::shared_ptr<const CompiledModule> SourceCompiler::compile(const fs::path& source,
-                                                              const CompileOptions& options,
-                                                              int compute_capability) const {
+std::shared_ptr<const CompiledModule> SourceCompiler::compile(
+    const fs::path& source, const CompileOptions& options, int compute_capability,
+    const std::optional<Instantiation>& instantiation) const {
   Job job;
   job.source = fs::absolute(source).lexically_normal();
   job.kind = kind_of(job.source);
@@ -197,15 +214,20 @@ std::shared_ptr<const CompiledModule> SourceCompiler::compile(const fs::path& so
   if (!refusal.empty()) throw InputError(fmt::format("{}: {}", job.source.string(), refusal));
   job.architecture = architecture_for(compute_capability);
   job.options = options;
+  job.instantiation = instantiation;
   job.words = tool_options(job.kind, options, job.source, job.architecture);
   job.nvrtc = nvrtc_for(job.kind);
-  const std::string request = request_text(job.source, job.words, tools_) + library_text(job.nvrtc);
-  if (std::optional<StoredModule> kept = find(job, request))
+  check_instantiation(job);
+  job.request = request_text(job.source, job.words, job.instantiation_text(), tools_) +
+                library_text(job.nvrtc);
+  if (std::optional<StoredModule> kept = find(job)) {
+    if (!kept->errors.empty()) fail(job, kept->errors);
     return std::make_shared<CompiledModule>(CompiledModule::Parts{
         job.source, job.source_text(), job.architecture, kept->hash, kept->cubin,
         kept->dependencies, std::move(kept->dump), true, nullptr});
+  }
   CompiledModule::Parts parts = compiled(job);
-  keep(request, parts);
+  keep(job.request, parts);
   return std::make_shared<CompiledModule>(std::move(parts));
 }
 
@@ -216,10 +238,10 @@ CompiledModule::Parts SourceCompiler::compiled(Job& job) const {
   const auto folder = std::make_shared<const TemporaryFolder>();
   std::vector<ModuleDependency> previous;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    const auto started = fs::file_time_type::clock::now();
+    job.started = fs::file_time_type::clock::now();
     job.text = read_kernel_input(job.source);
     std::vector<ModuleDependency> files = make_cubin(job, *folder);
-    if (is_as_read(files, job.text, started) || files == previous)
+    if (is_as_read(files, job.text, job.started) || files == previous)
       return {job.source,
               job.source_text(),
               job.architecture,
@@ -261,25 +283,67 @@ std::vector<ModuleDependency> SourceCompiler::run_nvrtc(const Job& job,
 
 std::vector<ModuleDependency> SourceCompiler::run_nvcc(const Job& job,
                                                        const TemporaryFolder& folder) const {
-  constexpr const char* kRule = "dependencies";
   std::vector<std::string> words{"-cubin", "-x", "cu", "-MD", "-MF", folder / kRule};
   words.insert(words.end(), job.words.begin(), job.words.end());
-  words.insert(words.end(), {job.source.string(), "-o", folder / kCubinName});
+  words.insert(words.end(), {compiled_file(job, folder), "-o", folder / kCubinName});
   try {
     tools_.run("nvcc", words, folder, "compiled", limits_);
   } catch (const ToolFailure&) {
-    throw CompileError(fmt::format("{}: nvcc cannot compile it for {}:\n{}", job.source.string(),
-                                   job.architecture,
-                                   compile_errors(text_of_file(folder / ToolkitTools::kErrors))));
+    const std::string generated =
+        job.instantiation ? fmt::format("{}({})", job.source.string(), job.instantiation->line)
+                          : "";
+    const std::string errors =
+        compile_errors(text_of_file(folder / ToolkitTools::kErrors), generated);
+    keep_errors(job, folder, errors);
+    fail(job, errors);
   } catch (const ToolError& error) {
     throw ToolError(fmt::format("{}: {}", job.source.string(), error.what()));
   }
+  return files_read(job, folder);
+}
+
+// Writes the file with an instantiation into the folder in which nvcc runs. It has the name of the
+// source file, which nvcc's messages and the names of kernels in anonymous namespaces contain.
+std::string SourceCompiler::compiled_file(const Job& job, const TemporaryFolder& folder) {
+  if (!job.instantiation) return job.source.string();
+  const std::string name = job.source.filename().string();
+  std::ofstream(folder / name, std::ios::binary)
+      << instantiating_text(*job.instantiation, job.source);
+  return "./" + name;
+}
+
+// The source file, and the files that it includes. nvcc writes their list before it compiles.
+std::vector<ModuleDependency> SourceCompiler::files_read(const Job& job,
+                                                         const TemporaryFolder& folder) {
   std::vector<ModuleDependency> files{{job.source.string(), sha256_of_file(job.source)}};
   for (const std::string& file : dependencies_of_rule(text_of_file(folder / kRule))) {
-    const fs::path path = fs::path(folder.path()) / file;
-    if (path != job.source) files.push_back({path.string(), sha256_of_file(path)});
+    const fs::path path = (fs::path(folder.path()) / file).lexically_normal();
+    const bool is_included = path != job.source && path.parent_path() != folder.path();
+    if (is_included) files.push_back({path.string(), sha256_of_file(path)});
   }
   return files;
+}
+
+// Keeps the errors if each compilation of the same files has them.
+void SourceCompiler::keep_errors(const Job& job, const TemporaryFolder& folder,
+                                 const std::string& errors) const {
+  if (text_of_file(folder / kRule).empty() || !is_error_of_code(errors)) return;
+  const std::vector<ModuleDependency> files = files_read(job, folder);
+  if (kept_in_.empty() || !is_as_read(files, job.text, job.started)) return;
+  const StoredModule failed{"", files, {}, {}, errors};
+  ModuleStore(kept_in_).keep(job.request, failed);
+  if (!ModuleStore(kept_in_).find(job.request))
+    ModuleStore(private_->get(true)->path()).keep(job.request, failed);
+}
+
+void SourceCompiler::fail(const Job& job, const std::string& errors) {
+  std::string first = errors.substr(0, errors.find('\n'));
+  const std::string folder = job.source.parent_path().string() + "/";
+  if (first.starts_with(folder)) first.erase(0, folder.size());
+  throw CompileError(
+      fmt::format("{}: nvcc cannot compile {} for {}:\n{}", job.source.string(),
+                  job.instantiation ? job.instantiation->text() : "it", job.architecture, errors),
+      first);
 }
 
 ObjectDump SourceCompiler::dump(const Job& job, const TemporaryFolder& folder) const {
@@ -304,6 +368,7 @@ std::string SourceCompiler::hash_of(const Job& job,
   CompileOptions options = job.options;
   options.include_folders.clear();  // paths of this machine; their files are hashed
   std::string text = fmt::format("{} {}", job.architecture, fmt::join(option_words(options), " "));
+  if (job.instantiation) text += "; " + job.instantiation_text();
   for (const char* const tool : {"nvcc", "ptxas", "nvdisasm"})
     text += fmt::format("; {} {}", tool, tools_.version_of(tool));
   text += library_text(job.nvrtc);

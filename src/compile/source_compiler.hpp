@@ -12,6 +12,7 @@
 #include "base/input_error.hpp"
 #include "compile/compile_options.hpp"
 #include "compile/compiled_module.hpp"
+#include "compile/instantiation.hpp"
 #include "compile/kernel_input.hpp"
 #include "compile/module_store.hpp"
 #include "compile/nvrtc_compiler.hpp"
@@ -23,7 +24,13 @@ namespace gpuexp {
 /// and line.
 class CompileError : public InputError {
  public:
-  using InputError::InputError;
+  CompileError(const std::string& message, std::string first_error)
+      : InputError(message), first_error_(std::move(first_error)) {}
+  /// The first of nvcc's errors, in one line: "sgemm.cu(12): error: static assertion failed".
+  const std::string& first_error() const { return first_error_; }
+
+ private:
+  std::string first_error_;
 };
 
 /// The most specific architecture of a compute capability: "sm_90a" for 90, "sm_80" for 80. Since
@@ -37,15 +44,16 @@ class SourceCompiler {
   SourceCompiler(ToolkitTools tools, std::filesystem::path kept_in, const ToolLimits& limits = {});
 
   /// Makes machine code of the file for one compute capability (90 for 9.0), or returns the module
-  /// that was kept for the same contents, options and tools. nvcc or NVRTC compiles CUDA C++, ptxas
-  /// assembles a .ptx file, and a .cubin is used as it is. Host code is not compiled, and nothing
-  /// of the file is executed. Several threads may call it. Throws InputError if the file cannot be
-  /// used or has no code for the compute capability, CompileError if the compiler reports errors,
-  /// ToolError if a tool is missing or fails, and std::runtime_error if the tools' output cannot be
-  /// parsed.
-  std::shared_ptr<const CompiledModule> compile(const std::filesystem::path& source,
-                                                const CompileOptions& options,
-                                                int compute_capability) const;
+  /// that was kept for the same contents, options and tools; nvcc's errors are kept, too. nvcc or
+  /// NVRTC compiles CUDA C++, ptxas assembles a .ptx file, and a .cubin is used as it is. The module
+  /// has the file's kernels, and the instantiation if one is given, which needs nvcc. Host code is
+  /// not compiled, and nothing of the file is executed. Several threads may call it. Throws
+  /// InputError if the file cannot be used or has no code for the compute capability, CompileError
+  /// if the compiler reports errors, ToolError if a tool is missing or fails, and std::runtime_error
+  /// if the tools' output cannot be parsed.
+  std::shared_ptr<const CompiledModule> compile(
+      const std::filesystem::path& source, const CompileOptions& options, int compute_capability,
+      const std::optional<Instantiation>& instantiation = std::nullopt) const;
 
   /// Where nvcc is missing, CUDA C++ is compiled by NVRTC, if that is installed, in a child process
   /// `program` (see NvrtcProcess).
@@ -62,12 +70,17 @@ class SourceCompiler {
  private:
   struct Job;
   std::optional<NvrtcProcess> nvrtc_for(KernelFileKind kind) const;
-  std::optional<StoredModule> find(const Job& job, const std::string& request) const;
+  static void check_instantiation(const Job& job);
+  std::optional<StoredModule> find(const Job& job) const;
   void keep(const std::string& request, CompiledModule::Parts& parts) const;
   CompiledModule::Parts compiled(Job& job) const;
   std::vector<ModuleDependency> make_cubin(const Job& job, const TemporaryFolder& folder) const;
   std::vector<ModuleDependency> run_nvrtc(const Job& job, const TemporaryFolder& folder) const;
   std::vector<ModuleDependency> run_nvcc(const Job& job, const TemporaryFolder& folder) const;
+  static std::string compiled_file(const Job& job, const TemporaryFolder& folder);
+  static std::vector<ModuleDependency> files_read(const Job& job, const TemporaryFolder& folder);
+  void keep_errors(const Job& job, const TemporaryFolder& folder, const std::string& errors) const;
+  [[noreturn]] static void fail(const Job& job, const std::string& errors);
   ObjectDump dump(const Job& job, const TemporaryFolder& folder) const;
   std::string hash_of(const Job& job, const std::vector<ModuleDependency>& files) const;
 

@@ -1,25 +1,16 @@
 #include "sass/kernel_resource.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
-#include <memory>
 #include <tuple>
 
-#include <cxxabi.h>
-
 #include "base/compressed.hpp"
+#include "base/demangled_name.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
 
 namespace {
-
-std::string demangled(const std::string& lowered_name) {
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(lowered_name.c_str(), nullptr, nullptr, nullptr), &std::free);
-  return text ? text.get() : lowered_name;
-}
 
 void erase_all(std::string& text, const std::string& part) {
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos;)
@@ -29,7 +20,7 @@ void erase_all(std::string& text, const std::string& part) {
 }  // namespace
 
 std::string kernel_name(const std::string& lowered_name) {
-  std::string text = demangled(lowered_name);
+  std::string text = demangled_name(lowered_name);
   erase_all(text, "(anonymous namespace)::");
   erase_all(text, "gpuexp::");
   std::size_t begin = 0;

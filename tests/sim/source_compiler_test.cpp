@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/demangled_name.hpp"
 #include "compile/kernel_symbols.hpp"
 #include "sass/code_listing.hpp"
 #include "support/catch.hpp"
@@ -63,6 +64,10 @@ class Workplace {
                                                 const ToolLimits& limits = {}) const {
     const SourceCompiler compiler(ToolkitTools({tools().string()}), store(), limits);
     return compiler.compile(scratch_.path() / "add.cu", options, 90);
+  }
+  std::shared_ptr<const CompiledModule> compile(const Instantiation& instantiation) const {
+    const SourceCompiler compiler(ToolkitTools({tools().string()}), store());
+    return compiler.compile(scratch_.path() / "add.cu", {}, 90, instantiation);
   }
   std::string error(const ToolLimits& limits = {}) const {
     try {
@@ -269,6 +274,74 @@ TEST_CASE("errors of a compilation have file and line", "[source_compiler]") {
   CHECK_THROWS_WITH(compiler.compile(file, {}, 70),
                     contains_text("cannot compile it for sm_70:\nnvcc fatal   : Unsupported gpu "
                                   "architecture 'compute_70'"));
+}
+
+TEST_CASE("an instantiation of a kernel template is compiled", "[source_compiler]") {
+  REQUIRE_COMPILER();
+  const Workplace place;
+  place.write(
+      "add.cu",
+      "#include \"scale.cuh\"\n"
+      "namespace { template <int N, class T> __global__ void fill(T* to) { *to = N * SCALE; } "
+      "}\n"
+      "template <class F> __global__ void other(float* to) { *to = F()(*to); }\n"
+      "struct Thrice { __device__ float operator()(float x) { return 3 * x; } };\n"
+      "template __global__ void other<Thrice>(float*);\n"
+      "struct Twice { __device__ float operator()(float x) { return 2 * x; } };\n");
+  const auto name_of = [](const CompiledModule& module) {
+    const KernelResource* const kernel = instantiated_kernel(module.kernels());
+    return kernel ? demangled_name(kernel->lowered_name) : "";
+  };
+  const auto fill = place.compile(Instantiation{"fill", "4, double", 7});
+  CHECK(name_of(*fill) == "void (anonymous namespace)::fill<4, double>(double*)");
+  // The source file's path identifies the code, not the path of the generated file.
+  CHECK(fill->dependencies().front().path == (place / "add.cu").string());
+  for (const ModuleDependency& file : fill->dependencies())
+    CHECK(fs::exists(file.path));
+  CHECK(name_of(*place.compile(Instantiation{"other", "Twice"})) == "void other<Twice>(float*)");
+  CHECK(place.compile(Instantiation{"fill", "5, double", 7})->hash() != fill->hash());
+  CHECK(!instantiated_kernel(place.compile()->kernels()));
+  place.runs();
+  const auto kept = place.compile(Instantiation{"fill", "4, double", 7});
+  CHECK(kept->was_kept());
+  CHECK(kept->hash() == fill->hash());
+  CHECK(name_of(*kept) == name_of(*fill));
+  CHECK(place.runs().empty());
+}
+
+TEST_CASE("errors of the code are kept until a file changes", "[source_compiler]") {
+  REQUIRE_COMPILER();
+  const Workplace place;
+  place.write("scale.cuh", "static_assert(false, \"no scale\");\n");
+  const std::string error = place.error();
+  CHECK_THAT(error, contains_text("static assertion failed with \"no scale\""));
+  CHECK(place.runs() == "nvcc\n");
+  CHECK(place.error() == error);
+  CHECK(place.runs().empty());
+  place.write("scale.cuh", "#define SCALE 2.0f\n");
+  CHECK(place.compile());
+  // A header may be added, so that it is missing is not kept.
+  place.write("add.cu", "#include \"none.cuh\"\n");
+  place.runs();
+  CHECK_THAT(place.error(), contains_text("none.cuh: No such file"));
+  CHECK_THAT(place.error(), contains_text("none.cuh: No such file"));
+  CHECK(place.runs() == "nvcc\nnvcc\n");
+}
+
+TEST_CASE("a kernel with too much shared memory is named in the error", "[source_compiler]") {
+  REQUIRE_COMPILER();
+  const Workplace place;
+  place.write("add.cu",
+              "template <int N> __global__ void k(float* a) {\n"
+              "  __shared__ float s[N];\n  s[threadIdx.x] = *a;\n  *a = s[N - threadIdx.x];\n}\n");
+  const SourceCompiler compiler(ToolkitTools::found(), "");
+  try {
+    compiler.compile(place / "add.cu", {}, 90, Instantiation{"k", "100000", 1});
+    FAIL("compiles");
+  } catch (const CompileError& e) {
+    CHECK_THAT(e.first_error(), contains_text("Entry function 'void k<100000>(float*)' uses too "
+                                              "much shared data"));
+  }
 }
 
 TEST_CASE("a path that nvcc's shell would interpret is refused", "[source_compiler]") {

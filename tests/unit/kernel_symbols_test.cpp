@@ -253,5 +253,24 @@ TEST_CASE("damaged sources are read", "[symbols]") {
   CHECK(kernels_in(nested).empty());
 }
 
+TEST_CASE("a kernel is found with its namespaces", "[symbols]") {
+  constexpr const char* kSource =
+      "namespace linear::blas { namespace { struct S { int a; };\n"
+      "template <int N> __global__ void gemm(float* a) { if (N) { a[0] = 1; } }\n"
+      "} inline namespace v2 { __global__ void axpy(float* a); } }\n"
+      "namespace lb = linear::blas; using namespace lb;\n"
+      "template <class T> struct Not {}; __global__ void plain(float* a) {}\n"
+      "template __global__ void later<4>(float* a);\n";
+  const auto found = [&](const char* name) {
+    const auto kernel = kernel_in(kSource, name);
+    return kernel ? kernel->qualified_name + (kernel->is_template ? "<>" : "") : "";
+  };
+  CHECK(found("gemm") == "linear::blas::gemm<>");
+  CHECK(found("axpy") == "linear::blas::v2::axpy");
+  CHECK(found("plain") == "plain");
+  CHECK(found("later") == "later<>");
+  CHECK(found("none").empty());
+}
+
 }  // namespace
 }  // namespace gpuexp::test

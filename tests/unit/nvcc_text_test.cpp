@@ -95,5 +95,38 @@ TEST_CASE("versions are compared by number", "[compile]") {
   CHECK(!is_older_version("unknown", "13.0.88"));
 }
 
+TEST_CASE("of errors at a generated line, the first is shown", "[compile]") {
+  const std::string messages =
+      "a.cu(3): error: identifier \"BMM\" is undefined\n"
+      "  template <generated>\n"
+      "            ^\n"
+      "\n"
+      "a.cu(3): error: invalid explicit instantiation declaration\n"
+      "  template <generated>\n"
+      "a.cu(33): error: identifier \"foo\" is undefined\n"
+      "  foo();\n";
+  CHECK(compile_errors(messages, "a.cu(3)") ==
+        "a.cu(3): error: identifier \"BMM\" is undefined\n"
+        "a.cu(33): error: identifier \"foo\" is undefined\n"
+        "  foo();");
+}
+
+TEST_CASE("an error names a kernel as the source does", "[compile]") {
+  CHECK(compile_errors("ptxas error   : Entry function '_Z1kPf' uses too much shared data\n") ==
+        "ptxas error   : Entry function 'k(float*)' uses too much shared data");
+  CHECK(compile_errors("ptxas error   : Entry function '_Z1k") ==
+        "ptxas error   : Entry function '_Z1k");
+}
+
+TEST_CASE("errors of the code are told from those of the machine", "[compile]") {
+  CHECK(is_error_of_code("a.cu(3): error: static assertion failed"));
+  CHECK(is_error_of_code("a.cu(3): error #20: x"));
+  CHECK(is_error_of_code("ptxas error   : Entry function 'k()' uses too much shared data"));
+  CHECK(!is_error_of_code("a.cu:1:10: fatal error: b.h: No such file or directory"));
+  CHECK(!is_error_of_code("a.cu(3): catastrophic error: out of memory"));
+  CHECK(!is_error_of_code("ptxas fatal   : Memory allocation failure"));
+  CHECK(!is_error_of_code("killed"));
+}
+
 }  // namespace
 }  // namespace gpuexp::test
