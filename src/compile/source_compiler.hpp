@@ -24,9 +24,10 @@ namespace gpuexp {
 /// and line.
 class CompileError : public InputError {
  public:
-  CompileError(const std::string& message, std::string first_error)
-      : InputError(message), first_error_(std::move(first_error)) {}
-  /// The first of nvcc's errors, in one line: "sgemm.cu(12): error: static assertion failed".
+  /// Without `first_error`, the message is the first error.
+  explicit CompileError(const std::string& message, const std::string& first_error = "")
+      : InputError(message), first_error_(first_error.empty() ? message : first_error) {}
+  /// The first of the tool's errors: "sgemm.cu(12): error: static assertion failed".
   const std::string& first_error() const { return first_error_; }
 
  private:

@@ -124,6 +124,18 @@ std::optional<std::string> device_uuid(int index) {
   return uuid_text(properties.uuid);
 }
 
+std::optional<int> compute_capability_of(int index) {
+  int major = 0;
+  int minor = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index) != cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index) != cudaSuccess) {
+    cudaGetLastError();
+    return std::nullopt;
+  }
+  constexpr int kMajor = 10;
+  return kMajor * major + minor;
+}
+
 std::string runtime_version() {
   return version_text(CUDART_VERSION);
 }

@@ -29,6 +29,10 @@ int device_count();
 /// UUID of the device ("GPU-…"); empty if there is no such device. Creates no context.
 std::optional<std::string> device_uuid(int index);
 
+/// Compute capability of the device (90 for 9.0); empty if there is no such device. Creates no
+/// context.
+std::optional<int> compute_capability_of(int index);
+
 /// CUDA version of the linked runtime ("13.0"), and the newest version that the driver supports
 /// ("none" without a driver).
 std::string runtime_version();

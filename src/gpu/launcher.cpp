@@ -54,7 +54,7 @@ bool is_on_device(const void* memory) {
 
 std::string name_of_kernel(const void* host_function) {
   if (const LoadedKernel* const loaded = LoadedKernels::global().find(host_function))
-    return kernel_name(loaded->lowered_name);
+    return loaded->name;
   std::size_t count = 0;
   const KernelResource* const table = kernel_resource_table(count);
   const auto* const found = std::find_if(table, table + count, [&](const KernelResource& kernel) {

@@ -7,6 +7,8 @@
 #include <cuda_runtime.h>
 
 #include "gpu/cuda_check.hpp"
+#include "gpu/device_query.hpp"
+#include "sass/kernel_resource.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
@@ -25,26 +27,16 @@ cudaLibrary_t library_of(const std::string& cubin) {
   return library;
 }
 
-int compute_capability() {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  GPUEXP_CUDA(cudaGetDevice(&device));
-  GPUEXP_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  GPUEXP_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-  constexpr int kMajor = 10;
-  return kMajor * major + minor;
-}
-
 }  // namespace
 
 const void* launchable(const void* kernel) {
   const LoadedKernel* const loaded = LoadedKernels::global().find(kernel);
   if (!loaded) return kernel;
-  const LoadedCode code = loaded->code(compute_capability());
+  int device = 0;
+  GPUEXP_CUDA(cudaGetDevice(&device));
+  const LoadedCode code = loaded->code(compute_capability_of(device).value());
   cudaKernel_t function = nullptr;
-  GPUEXP_CUDA(
-      cudaLibraryGetKernel(&function, library_of(code.cubin), loaded->lowered_name.c_str()));
+  GPUEXP_CUDA(cudaLibraryGetKernel(&function, library_of(code.cubin), code.resource->lowered_name));
   return reinterpret_cast<const void*>(function);
 }
 

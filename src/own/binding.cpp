@@ -77,28 +77,40 @@ class Binder {
 
   // ---- launches
 
+  const OwnKernel& kernel_of(const DeclaredLaunch& launch) const {
+    if (!launch.template_arguments) return kernel_named(launch.kernel, launch.place);
+    const auto found = std::ranges::find_if(kernels_, [&](const OwnKernel& kernel) {
+      return kernel.signature.name == launch.kernel &&
+             kernel.template_text == launch.template_text();
+    });
+    if (found != kernels_.end()) return *found;
+    fail_at(launch.place, fmt::format("the file has no kernel '{}<{}>'", shorten(launch.kernel),
+                                      shorten(*launch.template_text())));
+  }
+
   const OwnKernel& kernel_named(const std::string& name, const Place& place) const {
     std::vector<std::string> names;
     std::vector<std::string> overloads;
     const OwnKernel* found = nullptr;
     for (const OwnKernel& kernel : kernels_) {
+      if (kernel.template_text) continue;
       names.push_back(kernel.signature.name);
       if (kernel.signature.name != name) continue;
       found = &kernel;
       overloads.push_back(text_of(kernel.signature));
     }
     if (overloads.size() > 1)
-      fail_at(place,
-              fmt::format("the file has {} kernels '{}': {}; expected one, because a launch cannot "
-                          "select an overload or template arguments yet: rename one, or move it to "
-                          "a file of its own",
-                          overloads.size(), shorten(name), fmt::join(overloads, ", ")));
+      fail_at(place, fmt::format(
+                         "the file has {0} kernels '{1}': {2}; a launch cannot select an overload: "
+                         "rename one; if they are instantiations of a template, name the "
+                         "arguments, as in {1}<64><<<GRID, BLOCK>>>",
+                         overloads.size(), shorten(name), fmt::join(overloads, ", ")));
     if (found) return *found;
     if (std::ranges::find(in_source_, name) != in_source_.end())
       fail_at(place,
               fmt::format("kernel '{0}' is in the source but not in the compiled code; if it is a "
-                          "template, instantiate it, as in 'template __global__ void "
-                          "{0}<64>(float*, int);'; if it is static, remove static",
+                          "template, name its arguments, as in {0}<64><<<GRID, BLOCK>>>; if it is "
+                          "static, remove static",
                           shorten(name)));
     fail_at(place, fmt::format("the file has no kernel '{}'{}", shorten(name),
                                names.empty() ? "" : allowed_names(name, names)));
@@ -120,7 +132,7 @@ class Binder {
   }
 
   BoundLaunch bind(const DeclaredLaunch& launch) {
-    const OwnKernel& kernel = kernel_named(launch.kernel, launch.place);
+    const OwnKernel& kernel = kernel_of(launch);
     const std::vector<KernelParameter>& parameters = kernel.signature.parameters;
     if (launch.arguments && launch.arguments->size() != parameters.size())
       fail_at(launch.place,
@@ -309,7 +321,7 @@ class Binder {
     for (const DeclaredCheck& check : bound_->checks)
       used.merge(check.check.names());
     for (const DeclaredParameter& parameter : declaration_.parameters)
-      if (!used.contains(parameter.name))
+      if (!parameter.is_macro && !used.contains(parameter.name))
         fail_at(parameter.place,
                 fmt::format(
                     "no launch, extent, check or work uses the parameter '{}'; remove it{}",

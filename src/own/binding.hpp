@@ -2,6 +2,7 @@
 // elements have.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,11 +18,14 @@
 
 namespace gpuexp::own {
 
-/// A kernel of the file. `address` is its Shape::kernel.
+/// A kernel of the file.
 struct OwnKernel {
   KernelSignature signature;
-  const void* address = nullptr;
-  std::optional<TritonMetadata> triton;  ///< of a kernel that Triton compiled
+  /// The Shape::kernel for values of the parameters. Throws DeclarationError.
+  std::function<const void*(const Names&)> address;
+  /// DeclaredLaunch::template_text() of the launches of this kernel.
+  std::optional<std::string> template_text = std::nullopt;
+  std::optional<TritonMetadata> triton = std::nullopt;  ///< of a kernel that Triton compiled
 };
 
 /// The argument that is a pointer to nothing.
@@ -42,7 +46,7 @@ struct BoundArgument {
 
 struct BoundLaunch {
   DeclaredLaunch declared;
-  const void* kernel = nullptr;
+  std::function<const void*(const Names&)> kernel;  ///< as OwnKernel::address
   std::vector<BoundArgument> arguments;
 
   /// Whether the launch passes the buffer to a pointer that is not const.

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "own/expression_tree.hpp"
 
 #include "base/names.hpp"
 
@@ -54,6 +57,32 @@ std::string text_of(const DeclaredBuffer& buffer) {
 const DeclaredBuffer* Declaration::find_buffer(std::string_view name) const {
   const auto found = std::ranges::find(buffers, name, &DeclaredBuffer::name);
   return found == buffers.end() ? nullptr : &*found;
+}
+
+std::vector<const DeclaredLaunch*> Declaration::launches() const {
+  std::vector<const DeclaredLaunch*> all;
+  for (const DeclaredVariant& variant : variants) {
+    for (const DeclaredStep& step : variant.steps)
+      if (const auto* const launch = std::get_if<DeclaredLaunch>(&step)) all.push_back(launch);
+  }
+  return all;
+}
+
+std::optional<std::string> DeclaredLaunch::template_text() const {
+  if (!template_arguments) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const DeclaredTemplateArgument& argument : *template_arguments)
+    texts.push_back(argument.text);
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+const PlacedExpression* DeclaredTemplateArgument::number(
+    const std::vector<DeclaredParameter>& parameters) const {
+  if (!expression) return nullptr;
+  const bool is_name = expression->expression.root().kind == NodeKind::name;
+  const bool is_parameter =
+      std::ranges::find(parameters, text, &DeclaredParameter::name) != parameters.end();
+  return !is_name || is_parameter ? &*expression : nullptr;
 }
 
 }  // namespace gpuexp::own

@@ -61,6 +61,7 @@ struct DeclaredParameter {
   std::vector<Value> values;
   std::optional<CType> type;  ///< as declared: "int n = 1024"
   Place place;
+  bool is_macro = false;  ///< the compiler gets its value, too: -DNAME=VALUE
 };
 
 struct DeclaredFill {
@@ -90,14 +91,29 @@ struct DeclaredBuffer {
 /// "x[n]".
 std::string text_of(const DeclaredBuffer& buffer);
 
+/// An argument of a kernel template: an expression, or C++ code such as the name of a type.
+struct DeclaredTemplateArgument {
+  std::string text;
+  std::optional<PlacedExpression> expression;  ///< empty if the text is no expression
+
+  /// The expression if it is evaluated; null for C++ code, such as a name that is not declared as a
+  /// parameter.
+  const PlacedExpression* number(const std::vector<DeclaredParameter>& parameters) const;
+};
+
 struct DeclaredLaunch {
   std::string kernel;
+  /// Empty if the launch names none: the kernel is not a template, or the file instantiates it.
+  std::optional<std::vector<DeclaredTemplateArgument>> template_arguments;
   std::vector<PlacedExpression> grid;   ///< one to three
   std::vector<PlacedExpression> block;  ///< one to three; empty if the compiler fixed it
   std::optional<PlacedExpression> shared_bytes;
   /// One per parameter of the kernel; empty if arguments are found by the parameters' names.
   std::optional<std::vector<PlacedExpression>> arguments;
   Place place;
+
+  /// The template arguments as declared: "BM, BN, float".
+  std::optional<std::string> template_text() const;
 };
 
 /// memset(BUFFER, VALUE): sets each byte of the buffer.
@@ -158,6 +174,8 @@ struct Declaration {
   std::optional<double> tolerance;   ///< relative; empty: derived from the check
 
   const DeclaredBuffer* find_buffer(std::string_view name) const;
+  /// The kernels that the variants launch.
+  std::vector<const DeclaredLaunch*> launches() const;
 };
 
 /// Calls `evaluate`. An ExpressionError becomes an error in the text that begins at `place`.

@@ -122,20 +122,29 @@ std::vector<PlacedExpression> read_dimensions(Statement& s, std::string_view wha
   return {s.expression()};
 }
 
-void refuse_template_arguments(const Statement& s, const std::string& kernel) {
-  if (!s.rest().starts_with('<') || s.rest().starts_with("<<<")) return;
-  s.fail(fmt::format(
-      "template arguments are not supported yet; instantiate one kernel in the file, as in "
-      "'template __global__ void {0}<64>(float*, int);', and launch it as {0}<<<GRID, BLOCK>>>",
-      kernel));
+/// "<BM, BN, float>", unless the "<<<" of the launch follows.
+std::optional<std::vector<DeclaredTemplateArgument>> read_template_arguments(Statement& s) {
+  if (!s.rest().starts_with('<') || s.rest().starts_with("<<<")) return std::nullopt;
+  s.takes("<");
+  std::vector<DeclaredTemplateArgument> arguments;
+  if (s.takes(">")) return arguments;
+  do {
+    arguments.push_back(s.template_argument());
+  } while (s.takes(","));
+  if (!s.takes(">"))
+    s.fail(
+        fmt::format("expected '>' after the template arguments, found {}; a comparison among "
+                    "them needs parentheses",
+                    s.found()));
+  return arguments;
 }
 
 DeclaredLaunch read_launch(Statement& s, std::string kernel, Place place) {
   DeclaredLaunch launch;
   launch.kernel = std::move(kernel);
   launch.place = place;
-  refuse_template_arguments(s, launch.kernel);
-  s.expect("<<<", "the kernel's name");
+  launch.template_arguments = read_template_arguments(s);
+  s.expect("<<<", launch.template_arguments ? "the template arguments" : "the kernel's name");
   launch.grid = read_dimensions(s, "the grid");
   if (!s.rest().starts_with(">>>")) {
     s.expect(",", "the grid");
@@ -229,6 +238,7 @@ class Reader {
     if (s.takes_keyword("work")) return read_work(s, place);
     if (s.takes_keyword("tolerance")) return read_tolerance_once(s, place);
     if (s.takes_keyword("option")) return read_options(s);
+    if (s.takes_keyword("define")) return read_macro(s);
     if (s.takes_keyword("in")) return read_buffers(s, BufferRole::input);
     if (s.takes_keyword("out")) return read_buffers(s, BufferRole::output);
     if (s.takes_keyword("in_out")) return read_buffers(s, BufferRole::in_out);
@@ -249,7 +259,10 @@ class Reader {
     read_definition(s, std::move(name), place);
   }
 
-  Declaration finished() { return std::move(declaration_); }
+  Declaration finished() {
+    check_macros();
+    return std::move(declaration_);
+  }
 
  private:
   /// A parameter or buffer with the name, and what it is.
@@ -270,12 +283,11 @@ class Reader {
   [[noreturn]] static void refuse(const Statement& s, const std::string& first_word) {
     const auto nearest =
         nearest_name(first_word, {"in", "out", "in_out", "workspace", "check", "reference",
-                                  "require", "work", "tolerance", "option"});
+                                  "require", "work", "tolerance", "option", "define"});
     s.fail(
         fmt::format("{} is not a statement{} expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
                     "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, reference, "
-                    "require, work, "
-                    "tolerance or option",
+                    "require, work, tolerance, option or define",
                     s.found(), nearest ? fmt::format("; did you mean '{}'?", *nearest) : ";"));
   }
 
@@ -302,7 +314,33 @@ class Reader {
     s.expect("=", fmt::format("{} {}", type.text, name));
     add_name(names_, name, "parameter", place);
     std::vector<Value> values = typed_values(s, type, whole.place(), read_values(s, name));
-    declaration_.parameters.push_back({std::move(name), std::move(values), type, place});
+    declaration_.parameters.push_back({std::move(name), std::move(values), type, place, false});
+  }
+
+  void check_macros() const {
+    for (const std::string& macro : parsed_options(declaration_.options).defines) {
+      const auto parameter = std::ranges::find(
+          declaration_.parameters, macro.substr(0, macro.find('=')), &DeclaredParameter::name);
+      if (parameter != declaration_.parameters.end() && parameter->is_macro)
+        own::fail(
+            declaration_.file, parameter->place,
+            fmt::format("the macro {} is defined twice, also by 'option -D{}'; remove one of them",
+                        parameter->name, macro));
+    }
+  }
+
+  /// `define TILE = 16, 32`.
+  void read_macro(Statement& s) {
+    const Place place = s.place();
+    std::string name = s.name("the name of a macro");
+    s.expect("=", "the macro's name");
+    add_parameter(s, std::move(name), place, true);
+  }
+
+  void add_parameter(Statement& s, std::string name, const Place& place, bool is_macro) {
+    add_name(names_, name, "parameter", place);
+    std::vector<Value> values = read_values(s, name);
+    declaration_.parameters.push_back({std::move(name), std::move(values), std::nullopt, place, is_macro});
   }
 
   /// `x[n] y[n]`, with a fill after `=` if there is one buffer.
@@ -333,9 +371,7 @@ class Reader {
   void read_definition(Statement& s, std::string name, Place place) {
     if (s.rest().find("<<<") != std::string_view::npos || begins_memset(s.rest()))
       return read_variant(s, std::move(name), place);
-    add_name(names_, name, "parameter", place);
-    std::vector<Value> values = read_values(s, name);
-    declaration_.parameters.push_back({std::move(name), std::move(values), std::nullopt, place});
+    add_parameter(s, std::move(name), place, false);
   }
 
   /// A variant without an id is named after its kernel.

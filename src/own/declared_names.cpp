@@ -84,6 +84,11 @@ std::vector<const PlacedExpression*> expressions_of(const Declaration& declarati
         continue;
       }
       const auto& launch = std::get<DeclaredLaunch>(step);
+      if (launch.template_arguments) {
+        for (const DeclaredTemplateArgument& argument : *launch.template_arguments)
+          if (const auto* const number = argument.number(declaration.parameters))
+            all.push_back(number);
+      }
       add_each(launch.grid);
       add_each(launch.block);
       if (launch.shared_bytes) all.push_back(&*launch.shared_bytes);

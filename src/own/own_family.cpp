@@ -65,7 +65,8 @@ Parameter parameter_of(const std::string& file, const DeclaredParameter& declare
   Parameter parameter;
   parameter.name = declared.name;
   parameter.default_value = declared.values.front();
-  parameter.doc = "declared in " + text_of(file, declared.place);
+  parameter.doc = fmt::format("{}declared in {}", declared.is_macro ? "macro " : "",
+                              text_of(file, declared.place));
   parameter.min = -largest;
   parameter.max = largest;
   return parameter;

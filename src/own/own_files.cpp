@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -18,53 +16,15 @@
 #include "own/check_errors.hpp"
 #include "own/exact_sums.hpp"
 #include "own/kernel_file.hpp"
+#include "own/launched_kernels.hpp"
 #include "own/own_family.hpp"
-#include "sass/loaded_kernels.hpp"
+#include "own/own_modules.hpp"
 
 namespace gpuexp::own {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Modules of one file, compiled once for each compute capability.
-class Modules {
- public:
-  Modules(std::shared_ptr<const SourceCompiler> compiler, fs::path source, CodeTarget target,
-          CompileOptions options)
-      : compiler_(std::move(compiler)),
-        source_(std::move(source)),
-        target_(std::move(target)),
-        options_(std::move(options)) {}
-
-  /// The module that tells the file's kernels and their parameters.
-  const CompiledModule& first() { return module(target_.first_compute_capability()); }
-
-  const CompiledModule& module(int compute_capability) {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<const CompiledModule>& module = modules_[compute_capability];
-    if (!module) module = compiler_->compile(source_, options_, compute_capability);
-    return *module;
-  }
-
-  LoadedCode code(const std::string& lowered_name, int compute_capability) {
-    const CompiledModule& of_gpu = module(compute_capability);
-    const KernelResource* const found = of_gpu.kernels().find(lowered_name);
-    if (!found)
-      throw std::runtime_error(fmt::format("{} has no kernel {} for compute capability {}.{}",
-                                           source_.string(), kernel_name(lowered_name),
-                                           compute_capability / 10, compute_capability % 10));
-    return {found, of_gpu.cubin().string(), of_gpu.hash(), of_gpu.sources()};
-  }
-
- private:
-  std::shared_ptr<const SourceCompiler> compiler_;
-  fs::path source_;
-  CodeTarget target_;
-  CompileOptions options_;
-  std::mutex mutex_;
-  std::map<int, std::shared_ptr<const CompiledModule>> modules_;
-};
 
 /// The text with only characters that a config's name, which becomes the name of a file, can have.
 std::string config_name(std::string_view text) {
@@ -80,28 +40,27 @@ std::string config_name(std::string_view text) {
   return name;
 }
 
-std::vector<OwnKernel> loaded_kernels(const std::shared_ptr<Modules>& modules) {
-  const CompiledModule& module = modules->first();
-  const std::optional<TritonMetadata> triton = triton_metadata(module.source());
-  std::vector<OwnKernel> kernels;
-  for (KernelSignature& signature : signatures(module.kernels(), kernel_sources(module))) {
-    const std::string name = signature.lowered_name;
-    const void* const address = LoadedKernels::global().add(
-        {name, [modules, name](int capability) { return modules->code(name, capability); }});
-    kernels.push_back({std::move(signature), address, std::nullopt});
-    if (triton && triton->kernel == name) kernels.back().triton = triton;
+std::vector<std::string> kernels_of(const KernelFile& file) {
+  switch (kind_of(file.source)) {
+    case KernelFileKind::source: return kernels_in(file.contents);
+    case KernelFileKind::ptx: return kernels_in_ptx(file.contents);
+    case KernelFileKind::cubin: break;
   }
-  return kernels;
+  return {};
 }
 
-/// Plans are made before anything runs. Then the file is compiled for the plan's GPU, so that
-/// errors appear early and a worker finds the machine code.
-void compile_when_planned(Family& family, const std::shared_ptr<Modules>& modules) {
-  family.unsupported = [modules, others = std::move(family.unsupported)](const void* problem,
-                                                                         const DeviceSpec& device) {
-    modules->module(device.compute_capability());
-    return others(problem, device);
-  };
+/// Those of the compute capabilities for which the file can have code, or else one for which it
+/// has.
+std::vector<int> first_capabilities(const CodeTarget& target, std::vector<int> wanted) {
+  std::erase_if(wanted, [&](int capability) { return !target.refusal(capability).empty(); });
+  if (wanted.empty()) wanted.push_back(target.first_compute_capability());
+  return wanted;
+}
+
+void add_triton_metadata(const fs::path& source, std::vector<OwnKernel>& kernels) {
+  const std::optional<TritonMetadata> triton = triton_metadata(source);
+  for (OwnKernel& kernel : kernels)
+    if (triton && triton->kernel == kernel.signature.lowered_name) kernel.triton = triton;
 }
 
 }  // namespace
@@ -109,7 +68,7 @@ void compile_when_planned(Family& family, const std::shared_ptr<Modules>& module
 struct OwnFiles::File {
   KernelFile read;
   std::vector<DeclaredParameter> parameters;
-  std::shared_ptr<Modules> modules;
+  std::shared_ptr<OwnModules> modules;
   SharedBound bound;
   const Family* family = nullptr;
   const Family* exact = nullptr;  ///< with contents for which sums are exact
@@ -132,15 +91,15 @@ OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
                                   file.string(), id));
   const CodeTarget target = code_target(read.source, read.contents);
   Declaration declaration = std::move(read.declaration);
-  const CompileOptions options = parsed_options(declaration.options);
-  const auto modules = std::make_shared<Modules>(compiler_, read.source, target, options);
+  const auto modules =
+      std::make_shared<OwnModules>(compiler_, read.source, parsed_options(declaration.options));
+  const std::vector<std::string> in_source = kernels_of(read);
+  std::vector<OwnKernel> kernels = launched_kernels(
+      declaration, read.contents, modules, first_capabilities(target, compute_capabilities_()));
+  add_triton_metadata(read.source, kernels);
   File loaded{std::move(read), declaration.parameters, modules, nullptr, nullptr, nullptr};
-  std::vector<OwnKernel> kernels = loaded_kernels(modules);
-  loaded.bound = bound_to(std::move(declaration), std::move(kernels),
-                          kernels_in(kernel_sources(modules->first())));
-  Family family = family_of(id, loaded.bound);
-  compile_when_planned(family, modules);
-  registry_.add(std::move(family));
+  loaded.bound = bound_to(std::move(declaration), std::move(kernels), in_source);
+  registry_.add(family_of(id, loaded.bound));
   loaded.family = registry_.find(id);
   if (!loaded.family)
     throw std::runtime_error(fmt::format("{}: {}", file.string(), registry_.errors().back()));
@@ -238,8 +197,8 @@ std::vector<std::string> OwnFiles::paths() const {
 std::map<std::string, std::string> OwnFiles::sources() const {
   std::map<std::string, std::string> sources;
   for (const File& file : files_) {
-    for (const SourceText& source : file.modules->first().sources())
-      sources.emplace((file.read.source.parent_path() / source.file).string(), source.text);
+    for (auto& [name, text] : file.modules->sources())
+      sources.emplace((file.read.source.parent_path() / name).string(), std::move(text));
     if (file.read.path != file.read.source)
       sources.emplace(file.read.path.string(), file.read.declaration_text);
   }

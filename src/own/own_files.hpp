@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compile/source_compiler.hpp"
@@ -20,6 +22,12 @@ class OwnFiles {
   /// Adds families to the registry, which must outlive this object.
   OwnFiles(Registry& registry, SourceCompiler compiler);
   ~OwnFiles();
+
+  /// Files that are loaded later are first compiled for these GPUs, in order, until one succeeds
+  /// (90 for compute capability 9.0). The function is called when a file is loaded. Default: 9.0.
+  void compile_first_for(std::function<std::vector<int>()> compute_capabilities) {
+    compute_capabilities_ = std::move(compute_capabilities);
+  }
 
   /// Compiles the file, or the source file that a JSON file declares, and adds its family, once.
   /// The family's id is the name of the source file. Throws InputError or CompileError if the file
@@ -63,6 +71,7 @@ class OwnFiles {
 
   Registry& registry_;
   std::shared_ptr<SourceCompiler> compiler_;
+  std::function<std::vector<int>()> compute_capabilities_ = [] { return std::vector<int>{90}; };
   std::list<File> files_;
 };
 

@@ -201,7 +201,7 @@ Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names
   constexpr Extent kMaxBlock{kMaxThreads, kMaxThreads, 64};
   const DeclaredLaunch& declared = launch.declared;
   Shape shape;
-  shape.kernel = launch.kernel;
+  shape.kernel = launch.kernel(names);
   shape.grid = dimensions(bound, declared.grid, names, "the grid", kMaxGrid);
   shape.block = dimensions(bound, declared.block, names, "the block", kMaxBlock);
   if (shape.block.count() > kMaxThreads)

@@ -28,6 +28,32 @@ std::size_t word_size(std::string_view text) {
   return size;
 }
 
+/// The number of characters before the ',' or '>' that ends an argument of a template, or before
+/// the "<<<" of a launch. Within parentheses and square brackets, '<' and '>' compare.
+std::size_t template_argument_size(std::string_view text) {
+  std::string open;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_in_parentheses = !open.empty() && open.back() != '<';
+    const bool is_end = c == ',' || c == '>' || text.substr(i).starts_with("<<<");
+    if (open.empty() && is_end) return i;
+    const bool opens = c == '(' || c == '[' || (c == '<' && !is_in_parentheses);
+    const bool closes = c == ')' || c == ']' || (c == '>' && !is_in_parentheses);
+    if (opens) open += c;
+    if (closes && !open.empty()) open.pop_back();
+  }
+  return text.size();
+}
+
+/// Whether the text may be an argument of a template in C++: a type, or a name.
+bool may_be_code(std::string_view text) {
+  constexpr std::string_view kOthers = " _:<>,*&()";
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  return std::ranges::any_of(text, is_letter) && std::ranges::all_of(text, [&](unsigned char c) {
+           return std::isalnum(c) != 0 || kOthers.find(static_cast<char>(c)) != kOthers.npos;
+         });
+}
+
 }  // namespace
 
 std::string_view Statement::from_next() const {
@@ -134,6 +160,21 @@ PlacedExpression Statement::last_expression() {
   } catch (const ExpressionError& error) {
     fail_at(after(at, error.column()), error.what());
   }
+}
+
+DeclaredTemplateArgument Statement::template_argument() {
+  skip_blanks();
+  const Place at = place();
+  const std::size_t size = template_argument_size(rest_);
+  DeclaredTemplateArgument argument;
+  argument.text = trimmed(rest_.substr(0, size));
+  try {
+    argument.expression = PlacedExpression{Expression::parse(argument.text), at};
+  } catch (const ExpressionError& error) {
+    if (!may_be_code(argument.text)) fail_at(after(at, error.column()), error.what());
+  }
+  rest_.remove_prefix(size);
+  return argument;
 }
 
 DeclaredCheck Statement::check() {

@@ -66,6 +66,8 @@ class Statement {
   /// parentheses.
   PlacedExpression last_expression();
   DeclaredCheck check();
+  /// An argument of a template, up to the next ',' or '>' outside of brackets.
+  DeclaredTemplateArgument template_argument();
 
  private:
   void skip_blanks() { rest_.remove_prefix(rest_.size() - from_next().size()); }

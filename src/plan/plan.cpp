@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "base/parallel.hpp"
 #include "family/function_text.hpp"
+#include "plan/skip_reason.hpp"
+#include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
 
@@ -123,6 +126,7 @@ class ExperimentPlanner {
         experiment_(plan.config->experiments[experiment]),
         resources_(resources),
         free_bytes_(free_bytes),
+        first_group_(plan.groups.size()),
         next_index_(plan.cell_count()) {}
 
   void run() {
@@ -130,9 +134,47 @@ class ExperimentPlanner {
       for (const Mode mode : experiment_.modes)
         add_group(values, variants, mode);
     }
+    compile_kernels();
+    for_runnable([&](Cell& cell, Group& group) {
+      skip_beyond_device(cell, group, experiment_, plan_.device, resources_, free_bytes_);
+    });
+    check_compiles();
   }
 
  private:
+  /// Calls function(cell, group) for the experiment's cells that are not skipped.
+  template <class Function>
+  void for_runnable(const Function& function) const {
+    for (std::size_t i = first_group_; i < plan_.groups.size(); ++i) {
+      Group& group = plan_.groups[i];
+      for (Cell& cell : group.cells)
+        if (cell.skip_reason.empty()) function(cell, group);
+    }
+  }
+
+  void compile_kernels() const {
+    std::vector<const void*> kernels;
+    for_runnable([&](const Cell& cell, const Group& group) {
+      if (cell.variant->is_vendor) return;
+      for (const Shape& shape : cell.variant->shapes(group.problem.get(), plan_.device))
+        kernels.push_back(shape.kernel);
+    });
+    compile_loaded(kernels, plan_.device.compute_capability(), host_threads());
+  }
+
+  void check_compiles() const {
+    const Cell* failed = nullptr;
+    bool has_runnable = false;
+    for (std::size_t i = first_group_; i < plan_.groups.size(); ++i) {
+      for (const Cell& cell : plan_.groups[i].cells) {
+        has_runnable = has_runnable || cell.skip_reason.empty();
+        if (cell.does_not_compile && !failed) failed = &cell;
+      }
+    }
+    if (failed && !has_runnable)
+      throw ConfigError(fmt::format("no cell compiles: {}", failed->skip_reason));
+  }
+
   using Problems = std::vector<std::pair<Values, std::vector<const Variant*>>>;
 
   // Returns every problem once, in order of first appearance, with the variants that run it.
@@ -245,90 +287,10 @@ class ExperimentPlanner {
       cell.experiment = index_;
       cell.variant = variant;
       cell.mode = mode;
-      skip(cell, group);
+      skip_unsupported(cell, group, experiment_, plan_.device);
       group.cells.push_back(std::move(cell));
     }
     plan_.groups.push_back(std::move(group));
-  }
-
-  using Reason = std::optional<std::string>;
-
-  /// Sets skip_reason if the cell cannot run.
-  void skip(Cell& cell, Group& group) const {
-    const Variant& variant = *cell.variant;
-    Reason reason = beyond_machine(variant, group);
-    cell.machine_lacks = reason.has_value();
-    if (!reason) reason = unsupported(variant, group);
-    if (!reason && variant.unavailable) {
-      reason = variant.unavailable();
-      cell.machine_lacks = reason.has_value();
-    }
-    if (!reason) reason = unsupported_mode(variant, group.mode);
-    if (!reason) reason = does_not_fit(variant, group.problem.get());
-    if (!reason) reason = beyond_memory(variant, group);
-    cell.skip_reason = reason.value_or("");
-  }
-
-  Reason beyond_machine(const Variant& variant, const Group& group) const {
-    const DeviceSpec& device = plan_.device;
-    if (device.compute_capability() < variant.min_compute_capability) {
-      return fmt::format("needs compute capability {}.{}, {} has {}.{}",
-                         variant.min_compute_capability / 10, variant.min_compute_capability % 10,
-                         device.name, device.cc_major, device.cc_minor);
-    }
-    const int gpus = experiment_.family->gpus_of(group.problem.get());
-    if (gpus <= device.machine.gpus) return std::nullopt;
-    return fmt::format("needs {} GPUs; {} can be used here", gpus, device.machine.gpus);
-  }
-
-  Reason unsupported(const Variant& variant, const Group& group) const {
-    const void* const problem = group.problem.get();
-    const bool spans_gpus = experiment_.family->gpus_of(problem) > 1;
-    if (spans_gpus && group.mode == Mode::graph)
-      return "launches on several GPUs need a barrier between them, which a CUDA graph of launches "
-             "does not have";
-    if (spans_gpus && variant.timing != Timing::gated && variant.timing != Timing::ungated)
-      return "timing on the host's clock does not support several GPUs";
-    if (experiment_.family->unsupported) {
-      if (auto reason = experiment_.family->unsupported(problem, plan_.device)) return reason;
-    }
-    return variant.unsupported ? variant.unsupported(problem, plan_.device) : std::nullopt;
-  }
-
-  Reason unsupported_mode(const Variant& variant, Mode mode) const {
-    if (is_back_to_back(mode) && experiment_.family->reset &&
-        !experiment_.family->repeats_without_reset)
-      return "needs its inputs restored before each launch; back-to-back modes do not restore "
-             "them: use cold, warm or graph";
-    if (variant.timing == Timing::ungated && is_captured(mode))
-      return "its launch waits for the GPU, which a CUDA graph cannot capture";
-    if (times_first_launches(variant.timing) && follows_launches(mode))
-      return "times first launches, which only mode cold supports";
-    return std::nullopt;
-  }
-
-  Reason beyond_memory(const Variant& variant, Group& group) const {
-    const std::int64_t needed =
-        cell_bytes(*experiment_.family, variant, group.problem.get(), plan_.device);
-    if (needed <= free_bytes_) {
-      group.device_bytes = std::max(group.device_bytes, needed);
-      return std::nullopt;
-    }
-    constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-    return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free",
-                       static_cast<double>(needed) / kGiB, static_cast<double>(free_bytes_) / kGiB);
-  }
-
-  Reason does_not_fit(const Variant& variant, const void* problem) const {
-    if (variant.is_vendor) return std::nullopt;
-    try {
-      for (const Shape& shape : variant.shapes(problem, plan_.device)) {
-        occupancy(shape, plan_.device, resources_);
-      }
-    } catch (const std::runtime_error& e) {
-      return e.what();
-    }
-    return std::nullopt;
   }
 
   Plan& plan_;
@@ -336,6 +298,7 @@ class ExperimentPlanner {
   const Experiment& experiment_;
   const KernelResources& resources_;
   std::int64_t free_bytes_;
+  std::size_t first_group_;
   std::size_t next_index_;
 };
 

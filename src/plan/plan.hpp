@@ -22,6 +22,7 @@ struct Cell {
   Mode mode = Mode::cold;
   std::string skip_reason;     ///< why the cell is not run; empty if it is run
   bool machine_lacks = false;  ///< another GPU, more GPUs or a library could run the cell
+  bool does_not_compile = false;
 };
 
 /// The cells of one experiment that share a problem and a mode. The cells share the set-up problem
@@ -48,8 +49,10 @@ struct Plan {
 };
 
 /// Expands axes and resolves wave edges from each variant's grid and resident blocks. Skips a cell,
-/// with the reason, if the variant or the device does not support it, its library is missing, or it
-/// needs more than `free_bytes` of device memory.
+/// with the reason, if the variant or the device does not support it, its library is missing, it
+/// does not compile, or it needs more than `free_bytes` of device memory. Compiles the kernels of
+/// users' files for the other cells, on all processors. Throws ConfigError if the cells of an
+/// experiment that are not skipped for other reasons do not compile.
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 

@@ -1,7 +1,11 @@
 #include "sass/loaded_kernels.hpp"
 
-#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <mutex>
 #include <utility>
+
+#include "base/parallel.hpp"
 
 namespace gpuexp {
 
@@ -11,13 +15,36 @@ LoadedKernels& LoadedKernels::global() {
 }
 
 const void* LoadedKernels::add(LoadedKernel kernel) {
-  return &kernels_.emplace_back(std::move(kernel));
+  auto added = std::make_unique<const LoadedKernel>(std::move(kernel));
+  const void* const address = added.get();
+  const std::unique_lock lock(mutex_);
+  kernels_.emplace(address, std::move(added));
+  return address;
 }
 
 const LoadedKernel* LoadedKernels::find(const void* kernel) const {
-  const auto found =
-      std::ranges::find_if(kernels_, [&](const LoadedKernel& loaded) { return &loaded == kernel; });
-  return found == kernels_.end() ? nullptr : &*found;
+  const std::shared_lock lock(mutex_);
+  const auto found = kernels_.find(kernel);
+  return found == kernels_.end() ? nullptr : found->second.get();
+}
+
+void compile_loaded(const std::vector<const void*>& kernels, int compute_capability,
+                    unsigned threads) {
+  std::map<const void*, const LoadedKernel*> loaded;
+  for (const void* const kernel : kernels) {
+    if (const LoadedKernel* const found = LoadedKernels::global().find(kernel))
+      loaded.emplace(kernel, found);
+  }
+  std::vector<const LoadedKernel*> distinct;
+  for (const auto& [address, kernel] : loaded)
+    distinct.push_back(kernel);
+  for_parts(threads, std::ssize(distinct), 1, [&](std::int64_t i, std::int64_t) {
+    try {
+      distinct[static_cast<std::size_t>(i)]->code(compute_capability);
+    } catch (const std::exception&) {
+      // A later call throws it, too.
+    }
+  });
 }
 
 }  // namespace gpuexp

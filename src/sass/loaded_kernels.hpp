@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
-#include <list>
+#include <map>
+#include <memory>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -22,13 +24,14 @@ struct LoadedCode {
 
 /// Its address is the kernel's Shape::kernel.
 struct LoadedKernel {
-  std::string lowered_name;
+  std::string name;  ///< "sgemm<64, 32, float>"
   /// The code for a compute capability (90 for 9.0), which is compiled on the first call. Several
-  /// threads may call it. Throws what the compiler throws.
+  /// threads may call it. Throws InputError if the kernel does not compile, and other errors of the
+  /// compiler.
   std::function<LoadedCode(int compute_capability)> code;
 };
 
-/// The loaded kernels of this process. Kernels are added before other threads start.
+/// The loaded kernels of this process. Several threads may call the functions.
 class LoadedKernels {
  public:
   static LoadedKernels& global();
@@ -39,7 +42,13 @@ class LoadedKernels {
   const LoadedKernel* find(const void* kernel) const;
 
  private:
-  std::list<LoadedKernel> kernels_;
+  mutable std::shared_mutex mutex_;
+  std::map<const void*, std::unique_ptr<const LoadedKernel>> kernels_;
 };
+
+/// Compiles those of the kernels that are loaded kernels, on at most `threads` threads. Errors are
+/// left to later calls of LoadedKernel::code.
+void compile_loaded(const std::vector<const void*>& kernels, int compute_capability,
+                    unsigned threads);
 
 }  // namespace gpuexp

@@ -29,7 +29,7 @@ std::vector<own::OwnKernel> kernels_of(const std::string& source) {
   static const char address = 0;
   std::vector<own::OwnKernel> kernels;
   for (KernelSignature& signature : signatures(kernels_in(source), source))
-    kernels.push_back({std::move(signature), &address});
+    kernels.push_back({std::move(signature), [](const own::Names&) { return &address; }});
   return kernels;
 }
 
@@ -62,6 +62,9 @@ void check_declaration(const own::Declaration& declaration, std::string_view sou
       ++launches;
       require(!launch->grid.empty() && launch->grid.size() <= 3, "a grid has 1 to 3");
       require(!launch->block.empty() && launch->block.size() <= 3, "a block, too");
+      if (launch->template_arguments)
+        for (const own::DeclaredTemplateArgument& argument : *launch->template_arguments)
+          require(!argument.text.empty(), "a template argument has a text");
     }
     require(launches > 0, "a variant launches a kernel");
   }

@@ -213,11 +213,11 @@ TEST_CASE("statements that are not understood", "[declaration]") {
        {"run fast",
         "1:12: 'run fast' is not a statement; expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
         "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, reference, require, work, "
-        "tolerance or option"},
+        "tolerance, option or define"},
        {"chek y[i] = 4",
         "1:12: 'chek y[i] = 4' is not a statement; did you mean 'check'? expected NAME = VALUES, "
         "BUFFER[EXTENT], [NAME =] KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, "
-        "reference, require, work, tolerance or option"},
+        "reference, require, work, tolerance, option or define"},
        {"in", "1:14: expected the name of a buffer, found the end of the line"},
        {"in 4", "1:15: expected the name of a buffer, found '4'"},
        {"in x", "1:16: expected the extent of x, such as x[n], found the end of the line"},
@@ -285,12 +285,64 @@ TEST_CASE("launches that are not understood", "[declaration]") {
        {"fast = f<<<1, 2>>>\nf<<<1, 2>>> vs fats",
         "2:27: 'fats' is not a variant declared above; did you mean 'fast'? allowed: fast"},
        {"v = <<<1, 2>>>", "1:16: expected the name of a kernel, found '<<<1, 2>>>'"},
-       {"f<8><<<1, 2>>>",
-        "1:13: template arguments are not supported yet; instantiate one kernel in the file, as in "
-        "'template __global__ void f<64>(float*, int);', and launch it as f<<<GRID, BLOCK>>>"},
-       {"v = f<8><<<1, 2>>>",
-        "1:17: template arguments are not supported yet; instantiate one kernel in the file, as in "
-        "'template __global__ void f<64>(float*, int);', and launch it as f<<<GRID, BLOCK>>>"}});
+       {"f<8>", "1:16: expected '<<<' after the template arguments, found the end of the line"},
+       {"f<8<<<1, 2>>>",
+        "1:15: expected '>' after the template arguments, found '<<<1, 2>>>'; a comparison among "
+        "them needs parentheses"},
+       {"f<n < 8><<<1, 2>>>",
+        "1:20: expected '>' after the template arguments, found '<<<1, 2>>>'; a comparison among "
+        "them needs parentheses"},
+       {"v = f<8, ><<<1, 2>>>",
+        "1:21: expected a number, a name, a function call or '(', found the end"},
+       {"f<n + ><<<1, 2>>>",
+        "1:17: expected a number, a name, a function call or '(', found the end"},
+       {"f<\"a\"><<<1, 2>>>",
+        "1:14: expected a number, a name, a function call or '(', found '\"'"}});
+}
+
+TEST_CASE("template arguments are expressions or C++", "[declaration]") {
+  const Declaration d = declared(
+      "N = 4\n"
+      "tile = f<N, 2*N + 1, (N > 2), float, const __half2*, Mode::fast, pair<int, N>, true>"
+      "<<<1, 32>>>(z)\n"
+      "empty = f<><<<1, 32>>>\n"
+      "f<<<1, 32>>>");
+  const DeclaredLaunch tile = launch_of(d.variants.at(0));
+  REQUIRE(tile.template_arguments);
+  std::vector<std::string> numbers;
+  std::vector<std::string> code;
+  for (const DeclaredTemplateArgument& argument : *tile.template_arguments) {
+    const PlacedExpression* const number = argument.number(d.parameters);
+    (number ? numbers : code).push_back(argument.text);
+  }
+  CHECK(numbers == std::vector<std::string>{"N", "2*N + 1", "(N > 2)"});
+  CHECK(code ==
+        std::vector<std::string>{"float", "const __half2*", "Mode::fast", "pair<int, N>", "true"});
+  CHECK(tile.template_arguments->at(1).expression->place.column == 24);
+  CHECK(tile.template_text() ==
+        "N, 2*N + 1, (N > 2), float, const __half2*, Mode::fast, pair<int, N>, true");
+  CHECK(launch_of(d.variants[1]).template_text() == "");
+  CHECK(!launch_of(d.variants[2]).template_text());
+  CHECK(d.launches().size() == 3);
+}
+
+TEST_CASE("a macro is a parameter", "[declaration]") {
+  const Declaration d = declared("define TILE = 2^4..2^5\ndefine = 3\ndefine F = 0.5");
+  REQUIRE(d.parameters.size() == 3);
+  CHECK(d.parameters[0].name == "TILE");
+  CHECK(d.parameters[0].values == integers({16, 32}));
+  CHECK(d.parameters[0].is_macro);
+  CHECK(d.parameters[0].place.column == 19);
+  CHECK(d.parameters[1].name == "define");
+  CHECK(!d.parameters[1].is_macro);
+  CHECK(d.parameters[2].is_macro);
+  check_cases(
+      {{"define TILE", "1:23: expected '=' after the macro's name, found the end of the line"},
+       {"define 4 = 5", "1:19: expected the name of a macro, found '4 = 5'"},
+       {"n = 1\ndefine n = 5", "2:19: parameter 'n' is declared twice, first in line 1"},
+       {"option -DTILE=8\ndefine TILE = 16",
+        "2:19: the macro TILE is defined twice, also by 'option -DTILE=8'; remove one of "
+        "them"}});
 }
 
 TEST_CASE("a launch has several steps", "[declaration]") {

@@ -43,7 +43,8 @@ std::vector<OwnKernel> kernels_of(const std::vector<std::string>& lowered,
   static const char addresses[16] = {};
   std::vector<OwnKernel> kernels;
   for (KernelSignature& signature : signatures(lowered, source))
-    kernels.push_back({std::move(signature), &addresses[kernels.size()]});
+    kernels.push_back(
+        {std::move(signature), [at = &addresses[kernels.size()]](const Names&) { return at; }});
   return kernels;
 }
 
@@ -290,17 +291,16 @@ TEST_CASE("overloads and kernels without code", "[own_binding]") {
   };
   CHECK(error("__global__ void f(float* z) {}\n__global__ void f(double* z) {}",
               {"_Z1fPf", "_Z1fPd"}) ==
-        "k.cu:2:12: the file has 2 kernels 'f': f(float* z), f(double* z); expected one, because a "
-        "launch cannot select an overload or template arguments yet: rename one, or move it to a "
-        "file of its own");
+        "k.cu:2:12: the file has 2 kernels 'f': f(float* z), f(double* z); a launch "
+        "cannot select an overload: rename one; if they are instantiations of a template, name the "
+        "arguments, as in f<64><<<GRID, BLOCK>>>");
   CHECK(error("template <class T> __global__ void f(T* z) {}", {"_Z1fIfEvPT_", "_Z1fIdEvPT_"}) ==
-        "k.cu:2:12: the file has 2 kernels 'f': f<float>(T* z), f<double>(T* z); expected one, "
-        "because a launch cannot select an overload or template arguments yet: rename one, or move "
-        "it to a file of its own");
+        "k.cu:2:12: the file has 2 kernels 'f': f<float>(T* z), f<double>(T* z); a launch "
+        "cannot select an overload: rename one; if they are instantiations of a template, name the "
+        "arguments, as in f<64><<<GRID, BLOCK>>>");
   CHECK(error("template <class T> __global__ void f(T* z) {}", {}) ==
         "k.cu:2:12: kernel 'f' is in the source but not in the compiled code; if it is a template, "
-        "instantiate it, as in 'template __global__ void f<64>(float*, int);'; if it is static, "
-        "remove static");
+        "name its arguments, as in f<64><<<GRID, BLOCK>>>; if it is static, remove static");
   CHECK(error("template <class T> __global__ void f(T* z) {}", {"_Z1fIfEvPT_"}).empty());
 }
 
@@ -760,6 +760,28 @@ TEST_CASE("the default tolerance counts roundings", "[own_binding]") {
   CHECK(family(kAdd + "\ntolerance 0.01").tolerance_derivation ==
         "The file declares a tolerance of 0.01, relative to the magnitude of the expected value. "
         "Half the smallest number of the output's type is added.");
+}
+
+TEST_CASE("the values of a problem choose the kernel", "[own_binding]") {
+  const std::string source =
+      "// gpuexp: N = 4, 8\n// gpuexp: z[N]\n// gpuexp: f<N, float><<<1, N>>>(z)\n"
+      "// gpuexp: check z[i] = 1\n";
+  static const char addresses[2] = {};
+  OwnKernel kernel{signatures({"_Z1fILi4EfEvPT0_"}, source).front(),
+                   [](const Names& names) -> const void* {
+                     return &addresses[std::get<std::int64_t>(names.at("N")) == 8 ? 1 : 0];
+                   },
+                   "N, float"};
+  const Family f = family_of("k.cu", read_declaration("k.cu", source), {kernel});
+  for (const std::int64_t n : {4, 8}) {
+    const auto problem = f.make_problem({n});
+    const std::vector<Shape> shapes = f.variants[0].shapes(problem.get(), {});
+    REQUIRE(shapes.size() == 1);
+    CHECK(shapes[0].kernel == &addresses[n == 8 ? 1 : 0]);
+  }
+  kernel.template_text = "N, double";
+  CHECK_THROWS_WITH(family_of("k.cu", read_declaration("k.cu", source), {kernel}),
+                    "k.cu:3:12: the file has no kernel 'f<N, float>'");
 }
 
 }  // namespace
