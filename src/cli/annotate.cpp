@@ -198,6 +198,11 @@ class AnnotateRun {
 ExitCode run(const Context& context, const AnnotateArguments& options) {
   catch_interrupts();
   try {
+    if (options.counters) {
+      compile_first_for_device(context, options.device);
+    } else {
+      compile_first_for(context, options.gpu);
+    }
     AnnotateRun(context, options).run();
     return ExitCode::ok;
   } catch (const NoGpu& reason) {

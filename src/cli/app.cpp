@@ -18,6 +18,7 @@
 #include "config/config_files.hpp"
 #include "config/config_keys.hpp"
 #include "config/config_reader.hpp"
+#include "gpu/device_query.hpp"
 
 namespace gpuexp::cli {
 
@@ -86,6 +87,24 @@ std::optional<DeviceSpecFile> spec_of_name(const std::string& name) {
   const auto specs = read_device_specs(*directory / "devices");
   const DeviceSpecFile* found = match_device_name(specs, name);
   return found ? std::optional(*found) : std::nullopt;
+}
+
+void compile_first_for(const Context& context, const std::string& gpus) {
+  context.kernel_files.compile_first_for([gpus] {
+    const auto specs = device_specs();
+    std::vector<int> capabilities;
+    for (const std::string& gpu : split(gpus, ','))
+      capabilities.push_back(find_device_spec(specs, gpu).spec.compute_capability());
+    if (capabilities.empty()) throw ConfigError("--gpu: expected the name of a GPU (gpuexp list)");
+    return capabilities;
+  });
+}
+
+void compile_first_for_device(const Context& context, int device) {
+  context.kernel_files.compile_first_for([device] {
+    constexpr int kAny = 90;  // without the GPU, the command ends after the files are loaded
+    return std::vector<int>{compute_capability_of(device).value_or(kAny)};
+  });
 }
 
 fs::path find_config(const std::string& given) {

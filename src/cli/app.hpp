@@ -86,6 +86,13 @@ std::vector<DeviceSpecFile> device_specs();
 /// The spec of the GPU with this name; empty if no spec has this name or the folder is missing.
 std::optional<DeviceSpecFile> spec_of_name(const std::string& name);
 
+/// Users' kernel files that are loaded later are first compiled for these GPUs: ids, names or
+/// aliases, separated by commas.
+void compile_first_for(const Context& context, const std::string& gpus);
+
+/// The same for a GPU of this machine.
+void compile_first_for_device(const Context& context, int device);
+
 /// The path of a config, given as a path or as a name in config_dir(), such as "matmul" or
 /// "figures/fusion". Throws ConfigError.
 std::filesystem::path find_config(const std::string& given);

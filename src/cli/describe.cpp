@@ -337,6 +337,7 @@ std::vector<const Variant*> own_variants(const Family& family) {
 }
 
 ExitCode run(const Context& context, const DescribeArguments& options) {
+  compile_first_for(context, options.gpu);
   const Family& family = find_family(context.registry, options.family);
   const Sections declared =
       is_kernel_file(options.family) ? context.kernel_files.sections(options.family) : Sections{};

@@ -89,12 +89,13 @@ Json to_json(const Plan& plan, const std::vector<PlannedCell>& cells,
 ExitCode run(const Context& context, const PlanArguments& options) {
   std::optional<Shard> shard;
   if (!options.shard.empty()) shard = parse_shard(options.shard);
+  const std::string gpu = options.gpu.empty() ? kDefaultGpu : options.gpu;
+  compile_first_for(context, gpu);
   // --shard divides a whole run, which may consist of several configs.
   const auto configs = shard ? std::vector{options.config.read_as_one(context.registry)}
                              : options.config.read(context.registry);
   const auto specs = device_specs();
-  const DeviceSpec& device =
-      find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
+  const DeviceSpec& device = find_device_spec(specs, gpu).spec;
   if (options.gpu.empty()) fmt::print(stderr, "no --gpu given: planned for {}\n", device.name);
   Json json = Json::array();
   for (const Config& config : configs) {

@@ -342,7 +342,10 @@ void add_predict(Command& app, Context& context) {
       "stored, and\n"
       "reused for the same program, GPU and problem\n"
       "example: gpuexp predict wave_quantization --gpu h200");
-  on_chosen(*command, context, [&context, options] { return Predict(context, *options).run(); });
+  on_chosen(*command, context, [&context, options] {
+    compile_first_for(context, options->gpu);
+    return Predict(context, *options).run();
+  });
 }
 
 }  // namespace gpuexp::cli

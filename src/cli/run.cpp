@@ -79,6 +79,11 @@ class Run {
   Run(const Context& context, const RunArguments& options, JobRanks* others)
       : context_(context), options_(options), others_(others) {
     if (!options.shard.empty()) shard_ = parse_shard(options.shard);
+    if (options.simulate.empty()) {
+      compile_first_for_device(context, options.device.device);
+    } else {
+      compile_first_for(context, options.simulate);
+    }
     if (options.resume.empty()) {
       config_ = options.config.read_as_one(context.registry);
     } else {

@@ -77,13 +77,18 @@ DeviceInfo device_from(const Json& json) {
   return info;
 }
 
-/// The greeting of the worker for GPU `first + further`, or for GPU `first` if this process sees
-/// only one GPU, which the launcher has then chosen. It is {"device": […], "host": name,
+/// GPU `first + further`, or GPU `first` if this process sees only one GPU, which the launcher has
+/// then chosen.
+int ordinal_of(int first, int further) {
+  return device_count() == 1 ? first : first + further;
+}
+
+/// The greeting of the worker for the GPU ordinal_of(). It is {"device": […], "host": name,
 /// "processors": CPUs that this process uses from now on}, {"no_device": reason} or {"usage": error
 /// in the request}.
 Json greeting_of(int first, int further) try {
   if (const auto reason = no_device_reason()) return {{"no_device", *reason}};
-  const int index = device_count() == 1 ? first : first + further;
+  const int index = ordinal_of(first, further);
   if (index < 0 || index >= device_count()) {
     return {{"usage", fmt::format("--device {}: this machine has devices 0 to {}", index,
                                   device_count() - 1)}};
@@ -208,6 +213,8 @@ ExitCode work(const Context& context, const WorkerArguments& arguments) {
     setenv(variable.substr(0, end).c_str(), variable.c_str() + end + 1, 1);
   }
   context.kernel_files.use_only_modules_of(arguments.module_folders);
+  if (!arguments.kernel_files.empty())
+    compile_first_for_device(context, ordinal_of(arguments.device, arguments.further));
   for (const std::string& file : arguments.kernel_files)
     context.kernel_files.load(file);
   Channel channel(ChildProcess::kChannelDescriptor);
