@@ -1,59 +1,82 @@
-// fp32 matrix product C = alpha·A·B + beta·C: one element per thread, without and with tiles in
-// shared memory. Matrices are in row-major order.
+// fp32 matrix product C = alpha·A·B + beta·C, with tile sizes as template arguments. Matrices are in
+// row-major order.
 //
 //   gpuexp verify sgemm.cu --simulate h200
+//   gpuexp tune sgemm.cu --gpu h200 --set m=4096 --set n=4096 --set k=4096
 //
-// gpuexp: m = 256
-// gpuexp: n = 256
-// gpuexp: k = 128, 512
+// gpuexp: m = 250
+// gpuexp: n = 190
+// gpuexp: k = 70
 // gpuexp: alpha = 0.5
 // gpuexp: beta = 3.0
 // gpuexp: a[m][k] b[k][n]
 // gpuexp: in_out c[m][n]
-// gpuexp: require k % 32 == 0
-// gpuexp: naive = sgemm_naive<<<(n/32, m/32), (32, 32)>>>
-// gpuexp: tiled = sgemm_tiled<<<(n/32, m/32), (32, 32)>>> vs naive
+//
+// gpuexp: BM = 64, 32  // rows of a block's tile
+// gpuexp: BN = 64, 32  // columns of a block's tile
+// gpuexp: BK = 8       // products that a block adds between barriers, for each element of its tile
+// gpuexp: TM = 4, 8    // rows of a thread
+// gpuexp: TN = 4       // columns of a thread
+// gpuexp: require BM % TM == 0 && BN % TN == 0
+// gpuexp: require (BM/TM)*(BN/TN) >= 128 && (BM/TM)*(BN/TN) <= 1024
+// gpuexp: sgemm<BM, BN, BK, TM, TN><<<(ceil_div(n, BN), ceil_div(m, BM)), (BM/TM)*(BN/TN)>>>
+//
 // gpuexp: check c[i][j] = alpha*sum(l < k: a[i][l]*b[l][j]) + beta*before(c[i][j])
 
-constexpr int kTile = 32;  // rows and columns of a block's tile
-
-// ---- naive: two loads from global memory per multiply-add
+// ---- sgemm: a block computes BM×BN elements of C, a thread TM×TN of them
 //
-// Lanes are neighbours along the rows of `b` and `c`, so loads of `b` are contiguous. All lanes of
-// a warp load the same element of `a`. L1 and L2 serve most loads, but each multiply-add needs two
-// load instructions.
+// The block copies BM×BK elements of `a` and BK×BN elements of `b` to shared memory. For each step
+// along k, a thread loads TM + TN elements from there and adds TM·TN products: a larger TM·TN needs
+// fewer loads per product, and more registers. A larger BM·BN needs fewer loads from L2 per
+// product, and leaves fewer blocks for the SMs. A larger BK needs fewer barriers and more shared
+// memory.
 
-__global__ void sgemm_naive(int m, int n, int k, float alpha, const float* a, const float* b,
-                            float beta, float* c) {
-  const int row = blockIdx.y * kTile + threadIdx.y;
-  const int column = blockIdx.x * kTile + threadIdx.x;
-  float sum = 0;
-  for (int l = 0; l < k; ++l)
-    sum += a[row * k + l] * b[l * n + column];
-  c[row * n + column] = alpha * sum + beta * c[row * n + column];
-}
-
-// ---- tiled: 32×32 tiles of A and B in shared memory
-//
-// The block copies a tile of `a` and a tile of `b` to shared memory, and each thread uses 32
-// elements of both: global loads decrease to 1/32. Loads from shared memory replace them, and the
-// compiler combines four loads of a row of `a` into one. The cost is two barriers per tile and 8
-// KiB of shared memory per block.
-
-__global__ void sgemm_tiled(int m, int n, int k, float alpha, const float* a, const float* b,
-                            float beta, float* c) {
-  __shared__ float a_tile[kTile][kTile];
-  __shared__ float b_tile[kTile][kTile];
-  const int row = blockIdx.y * kTile + threadIdx.y;
-  const int column = blockIdx.x * kTile + threadIdx.x;
-  float sum = 0;
-  for (int first = 0; first < k; first += kTile) {
-    a_tile[threadIdx.y][threadIdx.x] = a[row * k + first + threadIdx.x];
-    b_tile[threadIdx.y][threadIdx.x] = b[(first + threadIdx.y) * n + column];
+template <int BM, int BN, int BK, int TM, int TN>
+__global__ void __launch_bounds__((BM / TM) * (BN / TN))
+    sgemm(int m, int n, int k, float alpha, const float* a, const float* b, float beta, float* c) {
+  constexpr int kRowThreads = BM / TM;
+  constexpr int kColumnThreads = BN / TN;
+  constexpr int kThreads = kRowThreads * kColumnThreads;
+  // Transposed. With one more word per row, stores along a column access different banks.
+  __shared__ float a_tile[BK][BM + 1];
+  __shared__ float b_tile[BK][BN];
+  const int first_row = blockIdx.y * BM;
+  const int first_column = blockIdx.x * BN;
+  // The thread's elements are kRowThreads rows and kColumnThreads columns apart, so lanes load
+  // neighbouring words of `b_tile`.
+  const int row = threadIdx.x / kColumnThreads;
+  const int column = threadIdx.x % kColumnThreads;
+  float sum[TM][TN] = {};
+  for (int first = 0; first < k; first += BK) {
+    for (int i = threadIdx.x; i < BM * BK; i += kThreads) {
+      const int r = first_row + i / BK;
+      const int l = first + i % BK;
+      a_tile[i % BK][i / BK] = r < m && l < k ? a[r * k + l] : 0;
+    }
+    for (int i = threadIdx.x; i < BK * BN; i += kThreads) {
+      const int l = first + i / BN;
+      const int s = first_column + i % BN;
+      b_tile[i / BN][i % BN] = l < k && s < n ? b[l * n + s] : 0;
+    }
     __syncthreads();
-    for (int l = 0; l < kTile; ++l)
-      sum += a_tile[threadIdx.y][l] * b_tile[l][threadIdx.x];
+    for (int l = 0; l < BK; ++l) {
+      float a_part[TM];
+      float b_part[TN];
+      for (int i = 0; i < TM; ++i)
+        a_part[i] = a_tile[l][row + i * kRowThreads];
+      for (int j = 0; j < TN; ++j)
+        b_part[j] = b_tile[l][column + j * kColumnThreads];
+      for (int i = 0; i < TM; ++i)
+        for (int j = 0; j < TN; ++j)
+          sum[i][j] += a_part[i] * b_part[j];
+    }
     __syncthreads();
   }
-  c[row * n + column] = alpha * sum + beta * c[row * n + column];
+  for (int i = 0; i < TM; ++i) {
+    for (int j = 0; j < TN; ++j) {
+      const int r = first_row + row + i * kRowThreads;
+      const int s = first_column + column + j * kColumnThreads;
+      if (r < m && s < n) c[r * n + s] = alpha * sum[i][j] + beta * c[r * n + s];
+    }
+  }
 }
