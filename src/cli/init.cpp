@@ -29,13 +29,13 @@ struct InitArguments {
   bool write = false;
 };
 
-bool is_kernel_file(const fs::path& path) {
+bool is_cu_file(const fs::path& path) {
   return path.extension() == ".cu";
 }
 
 /// Throws ConfigError unless the file has the suffix of kernel files and does not exist.
 void check_is_new(const std::string& path) {
-  if (!is_kernel_file(path))
+  if (!is_cu_file(path))
     throw ConfigError(fmt::format("{}: expected the name of a new file that ends in .cu", path));
   std::error_code error;
   if (fs::exists(fs::symlink_status(path, error)))
@@ -74,12 +74,11 @@ ExitCode declare(const InitArguments& arguments) {
       arguments.file, {arguments.launches.begin(), arguments.launches.end()}, arguments.options};
   const SourceCompiler compiler = kernel_compiler();
   const infer::InitialDeclaration declaration = infer::initial_declaration(request, compiler);
-  const bool needs_including_file =
-      !declaration.instances.empty() || !is_kernel_file(arguments.file);
+  const bool needs_including_file = !declaration.instances.empty() || !is_cu_file(arguments.file);
   if (arguments.write && needs_including_file)
     throw ConfigError(
         fmt::format("{}: {}; write a file that includes it with --new FILE.cu", arguments.file,
-                    is_kernel_file(arguments.file)
+                    is_cu_file(arguments.file)
                         ? "its kernels are templates, which another file must instantiate"
                         : "gpuexp takes files that end in .cu"));
   if (arguments.write) {

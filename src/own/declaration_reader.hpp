@@ -1,5 +1,4 @@
-// Reads declarations: the comment lines of a kernel file that begin with "// gpuexp:", or a JSON
-// file beside it.
+// Reads declarations: the comment lines of a kernel file that begin with "// gpuexp:".
 #pragma once
 
 #include <array>

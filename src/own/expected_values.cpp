@@ -171,20 +171,17 @@ double expected_values_operations(const Bound& bound, const OwnProblem& problem)
 }
 
 std::string expected_values_text(const Bound& bound) {
-  std::vector<std::string> of_files;
-  std::vector<std::string> of_reference;
+  std::vector<std::string> origins;
   for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
     const std::string& name = bound.buffers[i].declared.name;
     if (const DeclaredValues* const values = bound.file_of(i))
-      of_files.push_back(fmt::format("of {} those of {}", name, values->array.file));
+      origins.push_back(fmt::format("{} from {}", name, values->array.file));
     if (bound.expected_by(i) == ExpectedBy::reference)
-      of_reference.push_back(
-          fmt::format("of {} those of the reference {}", name, bound.reference->id));
+      origins.push_back(fmt::format("{} from the reference {}", name, bound.reference->id));
   }
-  of_files.insert(of_files.end(), of_reference.begin(), of_reference.end());
-  if (of_files.empty()) return "";
-  return fmt::format(" The expected values are {}; their magnitude is the largest of the output.",
-                     fmt::join(of_files, ", "));
+  if (origins.empty()) return "";
+  return fmt::format(" Expected values: {}; their magnitude is the largest of the output.",
+                     fmt::join(origins, ", "));
 }
 
 }  // namespace gpuexp::own

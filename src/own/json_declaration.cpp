@@ -145,7 +145,7 @@ class EntryReader {
     }
   }
 
-  /// The name stands before the first extent: "in [n]" becomes "in x[n]".
+  /// Inserts the name at the first extent: "in [n]" becomes "in x[n]".
   void read_buffers(const JsonNode& buffers) {
     for (const auto& [name, node] : named(buffers, "buffer")) {
       std::string value = node.text();

@@ -1,4 +1,4 @@
-// Declarations in a JSON file beside a source file that must not change.
+// Declarations in a JSON file, for a source file that must not change.
 #pragma once
 
 #include <array>

@@ -28,7 +28,7 @@ fs::path absolute_path(const fs::path& path) {
 }
 
 /// The text of the JSON file, if it declares the kernels of this source file.
-std::optional<std::string> text_beside(const fs::path& source, const fs::path& json) {
+std::optional<std::string> text_of_declaration(const fs::path& source, const fs::path& json) {
   if (!fs::exists(json)) return std::nullopt;
   std::string text = read_text_file(json);
   const fs::path declared = read_json_declaration(json.string(), text).source;
@@ -118,7 +118,7 @@ KernelFile read_kernel_file(const fs::path& given) {
   std::string contents = read_kernel_input(source);
   fs::path json = source;
   json.replace_extension(kJsonSuffix);
-  if (auto declared = text_beside(source, json))
+  if (auto declared = text_of_declaration(source, json))
     return declared_in_json(json, *std::move(declared));
   const std::optional<fs::path> statements = statements_beside(source);
   KernelFile file = statements ? declared_in_statements(*statements, source)

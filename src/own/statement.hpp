@@ -11,13 +11,13 @@
 
 namespace gpuexp::own {
 
-/// The statement of an entry of a JSON file: a prefix, which ends the statement's beginning that
-/// the entry's key implies, and the entry's value, in which a name may be inserted.
+/// The statement of an entry of a JSON file: a prefix that the entry's key implies, such as "n = ",
+/// and the entry's value, in which a name may be inserted.
 struct EntryStatement {
   std::shared_ptr<const JsonEntry> entry;
   std::string text;
   std::size_t prefix_size = 0;
-  std::size_t name_begin = 0;  ///< of the inserted name, in `text`
+  std::size_t name_begin = 0;  ///< offset of the inserted name in `text`
   std::size_t name_size = 0;
 
   /// The place of the character at this offset in `text`.

@@ -39,7 +39,7 @@ std::string lacks_compiler() {
 /// Verifies and times all variants of a kernel file, by default values of its parameters.
 class OwnRun {
  public:
-  /// `array` is the contents of array.npy beside the file.
+  /// `array` is the contents of array.npy in the folder of the file.
   explicit OwnRun(const std::string& text, Mode mode = Mode::cold, const std::string& array = "") {
     const auto file = scratch_.path() / "user.cu";
     std::ofstream(scratch_.path() / "array.npy", std::ios::binary) << array;

@@ -64,7 +64,7 @@ TEST_CASE("variants are compared with a kernel of the file", "[own_reference]") 
     CHECK_THAT(failure(family, wrong), contains_text(" of 480 elements "));
   }
   CHECK_THAT(family.tolerance_derivation,
-             contains_text("The expected values are of y those of the reference by_definition; "));
+             contains_text("Expected values: y from the reference by_definition; "));
 }
 
 std::string with_reference(const std::string& text, const std::string& from,
@@ -117,7 +117,7 @@ __global__ void serial(const int* x, int* y, int* z, int n) {
   CHECK(failure(family, "twice").empty());
 }
 
-TEST_CASE("faults of a reference are told from those of variants", "[own_reference]") {
+TEST_CASE("faults of a reference differ from those of variants", "[own_reference]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
   const Family& outside = folder.load(
@@ -173,7 +173,7 @@ TEST_CASE("contents and expected values are those of files", "[own_reference]") 
   CHECK(folder.files().arrays() == std::vector<std::string>{folder.folder() + "/x.npy",
                                                             folder.folder() + "/data/y.npy",
                                                             folder.folder() + "/expected.npy"});
-  CHECK_THAT(family.tolerance_derivation, contains_text("of y those of expected.npy; "));
+  CHECK_THAT(family.tolerance_derivation, contains_text("Expected values: y from expected.npy; "));
   KernelFolder other;
   other.write("x.npy", npy<float>("<f4", "(4,)", {1, 2, 3, 4}));
   other.write("data/y.npy", npy<float>("<f4", "(4,)", {0.5F, 0, 0, 0}));
