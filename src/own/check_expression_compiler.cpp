@@ -74,7 +74,7 @@ class CheckCompiler {
     for (const std::string& index : check_.indices())
       add_index(index, 0);
     add_value(check_.expression().root());
-    program_.rounding.is_polynomial = ranges_.is_whole(check_.expression().root());
+    program_.rounding.unit = ranges_.unit(check_.expression().root());
     return {program_, nodes_};
   }
 
@@ -251,7 +251,7 @@ class CheckCompiler {
     const std::int32_t begin = add(node, CheckOp::sum_begin, 0);
     add_index(node.name, node.column);
     add_value(node.operand(1));
-    add(node, CheckOp::sum_next, -1, begin + 1, ranges_.is_whole(node.operand(1)) ? 1 : 0);
+    add(node, CheckOp::sum_next, -1, begin + 1, ranges_.unit(node.operand(1)));
     indices_.pop_back();
     ranges_.pop_index();
     set_target(begin);

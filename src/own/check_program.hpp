@@ -54,8 +54,8 @@ enum class CheckOp : std::int32_t {
   jump,          ///< continues at instruction `operand`
   jump_if_zero,  ///< pops; continues at instruction `operand` if the value is 0
   sum_begin,     ///< pops the number of terms, pushes 0; continues at `operand` without terms
-  /// Pops a term and adds it to the sum; continues at `operand` if terms remain. `number` is 1 if
-  /// whole operands make each term whole, without a rounding below CheckRounding::exact_limit.
+  /// Pops a term and adds it to the sum; continues at `operand` if terms remain. `number` is the
+  /// unit of the terms, or 0 (CheckRounding).
   sum_next,
   // The following operations pop one operand and push the result.
   negate,
@@ -107,15 +107,15 @@ struct BufferView {
   std::int64_t extents[kMaxRank] = {};
 };
 
-/// How a magnitude shrinks if all sums of an element are exact. A sum is exact if its terms are
-/// whole numbers and its magnitude is at most `exact_limit`: then each partial sum is a whole
-/// number that the accumulating type represents, in any order of summation.
+/// How the magnitude of an element shrinks if its check is computed without rounding errors. A sum
+/// is exact if its terms are multiples of a power of two, the unit, and its magnitude is at most
+/// `exact_limit` units: then the accumulating type represents each partial sum, in any order of
+/// summation. The same holds for products by constants inside or outside of the sum.
 struct CheckRounding {
-  double exact_limit = 0;    ///< 2^24 for fp32, 2^53 for fp64; 0: magnitudes never shrink
-  double of_operations = 1;  ///< share of the tolerance that covers the operations outside of sums
-  double of_output = 0;      ///< share of the tolerance that covers the rounding of the output
-  double output_limit = 0;   ///< the output's type represents whole numbers up to this one
-  bool is_polynomial = false;  ///< the whole check is exact if its operands are whole
+  double exact_limit = 0;   ///< 2^24 for fp32, 2^53 for fp64; 0: magnitudes never shrink
+  double unit = 0;          ///< of the whole check, if loaded elements are whole; 0: it has none
+  double of_output = 0;     ///< share of the tolerance that covers the rounding of the output
+  double output_limit = 0;  ///< the output's type represents this many units
 };
 
 /// A kernel takes it as `const __grid_constant__ CheckProgram`; otherwise each thread copies it to
@@ -343,8 +343,7 @@ GPUEXP_HOST_DEVICE inline void require_exact(State& state, CheckOp op, double a,
     state.fail(CheckFaultKind::inexact_integer, result);
 }
 
-GPUEXP_HOST_DEVICE inline bool next_term(const CheckProgram& program, State& state,
-                                         bool is_exact_term) {
+GPUEXP_HOST_DEVICE inline bool next_term(const CheckProgram& program, State& state, double unit) {
   const Checked term = state.stack[--state.top];
   Checked& sum = state.stack[state.top - 1];
   const double before = sum.value;
@@ -354,7 +353,7 @@ GPUEXP_HOST_DEVICE inline bool next_term(const CheckProgram& program, State& sta
   double& index = state.indices[program.rank + state.sums - 1];
   index += 1;
   if (index < state.terms[state.sums - 1]) return true;
-  if (!is_exact_term || !(sum.magnitude <= program.rounding.exact_limit)) state.is_exact = false;
+  if (!(sum.magnitude <= program.rounding.exact_limit * unit)) state.is_exact = false;
   --state.sums;
   return false;
 }
@@ -384,7 +383,7 @@ GPUEXP_HOST_DEVICE inline int execute(const CheckProgram& program, State& state,
     }
     case CheckOp::sum_begin: return begin_sum(state, program.rank) ? at + 1 : instruction.operand;
     case CheckOp::sum_next:
-      return next_term(program, state, instruction.number != 0) ? instruction.operand : at + 1;
+      return next_term(program, state, instruction.number) ? instruction.operand : at + 1;
     default: break;
   }
   if (instruction.op >= CheckOp::add) --state.top;
@@ -430,12 +429,10 @@ GPUEXP_HOST_DEVICE inline double as_integer(State& state, double value, IntegerF
   return element;
 }
 
-GPUEXP_HOST_DEVICE inline double shrunk_magnitude(const CheckRounding& rounding, Checked exact) {
-  const bool has_no_rounding = rounding.is_polynomial && exact.magnitude <= rounding.exact_limit;
-  const double value = std::fabs(exact.value);
-  const bool is_representable = has_no_rounding && value <= rounding.output_limit;
-  return (has_no_rounding ? 0 : rounding.of_operations * exact.magnitude) +
-         (is_representable ? 0 : rounding.of_output * value);
+// The rounding of the output, if it does not represent the value.
+GPUEXP_HOST_DEVICE inline double exact_magnitude(const CheckRounding& rounding, double value) {
+  const double magnitude = std::fabs(value);
+  return magnitude <= rounding.output_limit * rounding.unit ? 0 : rounding.of_output * magnitude;
 }
 
 GPUEXP_HOST_DEVICE inline Checked as_output(const CheckProgram& program, State& state) {
@@ -446,8 +443,10 @@ GPUEXP_HOST_DEVICE inline Checked as_output(const CheckProgram& program, State& 
   // An infinite magnitude would let every result pass.
   if (std::fabs(result.value) >= overflow_threshold(program.type))
     return {std::copysign(static_cast<double>(INFINITY), result.value), 0};
-  if (state.is_exact && program.rounding.exact_limit > 0)
-    result.magnitude = shrunk_magnitude(program.rounding, result);
+  const CheckRounding& rounding = program.rounding;
+  if (state.is_exact && rounding.unit > 0 &&
+      result.magnitude <= rounding.exact_limit * rounding.unit)
+    result.magnitude = exact_magnitude(rounding, result.value);
   return result;
 }
 

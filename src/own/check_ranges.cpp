@@ -1,7 +1,9 @@
 #include "own/check_ranges.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 #include <limits>
 
@@ -75,6 +77,16 @@ Range increasing(const std::string& function, const Range& range) {
   if (function == "log") return at_ends(range, [](double x) { return std::log(x); });
   if (function == "sqrt") return at_ends(range, [](double x) { return std::sqrt(x); });
   return all_numbers();
+}
+
+/// The largest power of two, at most 1, of which the number is a multiple.
+double unit_of(double number) {
+  constexpr int kBits = 53;
+  if (number == 0) return 1;
+  int exponent = 0;
+  const double fraction = std::frexp(std::fabs(number), &exponent);
+  const auto bits = static_cast<std::uint64_t>(std::ldexp(fraction, kBits));
+  return std::min(1.0, std::ldexp(1.0, exponent - kBits + std::countr_zero(bits)));
 }
 
 }  // namespace
@@ -169,36 +181,46 @@ Range CheckRanges::of(const Node& node) const {
   }
 }
 
-bool CheckRanges::is_whole(const Node& node) const {
-  const auto are_whole = [&](std::size_t first) {
-    return std::all_of(node.operands.begin() + static_cast<std::ptrdiff_t>(first),
-                       node.operands.end(),
-                       [this](const NodePointer& operand) { return is_whole(*operand); });
-  };
+double CheckRanges::smallest_unit(const Node& node, std::size_t first) const {
+  double smallest = 1;
+  for (std::size_t i = first; i < node.operands.size(); ++i)
+    smallest = std::min(smallest, unit(node.operand(i)));
+  return smallest;
+}
+
+double CheckRanges::unit_of_function(const Node& node) const {
+  if (const int factors = whole_exponent(node); factors > 0)
+    return std::pow(unit(node.operand(0)), factors);
+  const std::string& name = node.name;
+  if (name == "abs" || name == "min" || name == "max") return smallest_unit(node);
+  if (name == "floor" || name == "ceil" || name == "trunc") return smallest_unit(node) > 0 ? 1 : 0;
+  return 0;
+}
+
+double CheckRanges::unit(const Node& node) const {
   switch (node.kind) {
     case NodeKind::integer:
     case NodeKind::index:
-    case NodeKind::before: return true;
-    case NodeKind::real: return node.real == std::floor(node.real);
-    case NodeKind::name: {
-      if (index_range(node.name)) return true;
-      const double value = real_value(node, parameters_);
-      return value == std::floor(value);
-    }
+    case NodeKind::before: return 1;
+    case NodeKind::real: return unit_of(node.real);
+    case NodeKind::name: return index_range(node.name) ? 1 : unit_of(real_value(node, parameters_));
     case NodeKind::sum: {
       CheckRanges inner = *this;
       inner.push_index(node.name, 0);
-      return inner.is_whole(node.operand(1));
+      return inner.unit(node.operand(1));
     }
     case NodeKind::divide:
-    case NodeKind::remainder: return false;
-    case NodeKind::power: return whole_exponent(node) > 0 && is_whole(node.operand(0));
-    case NodeKind::call:
-      if (node.name == "pow") return whole_exponent(node) > 0 && is_whole(node.operand(0));
-      return (node.name == "abs" || node.name == "min" || node.name == "max" ||
-              node.name == "floor" || node.name == "ceil" || node.name == "trunc") &&
-             are_whole(0);
-    default: return is_comparison(node.kind) ? compares_exactly(node) : are_whole(0);
+    case NodeKind::remainder: return 0;
+    case NodeKind::multiply: return unit(node.operand(0)) * unit(node.operand(1));
+    case NodeKind::power:
+    case NodeKind::call: return unit_of_function(node);
+    case NodeKind::conditional: return unit(node.operand(0)) > 0 ? smallest_unit(node, 1) : 0;
+    case NodeKind::logical_not:
+    case NodeKind::logical_and:
+    case NodeKind::logical_or: return smallest_unit(node) > 0 ? 1 : 0;
+    default:
+      if (is_comparison(node.kind)) return compares_exactly(node) ? 1 : 0;
+      return smallest_unit(node);
   }
 }
 

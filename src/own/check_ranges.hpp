@@ -2,6 +2,7 @@
 // arithmetic.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -43,12 +44,13 @@ class CheckRanges {
   /// Contains every value of the expression. May be wider: i - i is not 0.
   Range of(const Node& node) const;
 
-  /// Whether the value is a whole number if all loaded elements are, and no rounding below the
-  /// accumulating type's largest exact whole number occurs: sums, products, choices and comparisons
-  /// of whole numbers, but no divisions.
-  bool is_whole(const Node& node) const;
+  /// The power of two, at most 1, of which the value is a multiple if all loaded elements are whole
+  /// numbers; 0 if there is none, as for divisions and functions. Sums, products, choices and
+  /// comparisons have one.
+  double unit(const Node& node) const;
+  bool is_whole(const Node& node) const { return unit(node) == 1; }
 
-  /// Upper bound on Checked::magnitude of an expression that is_whole().
+  /// Upper bound on Checked::magnitude of an expression that has a unit().
   double magnitude(const Node& node);
 
   /// Maximum number of terms of a sum; infinite if it has no known bound.
@@ -59,6 +61,8 @@ class CheckRanges {
   Range of_name(const Node& node) const;
   Range of_call(const Node& node) const;
   Range of_sum(const Node& node) const;
+  double unit_of_function(const Node& node) const;
+  double smallest_unit(const Node& node, std::size_t first = 0) const;
   bool compares_exactly(const Node& comparison) const;
 
   Names parameters_;

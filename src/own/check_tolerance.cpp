@@ -73,10 +73,11 @@ std::string tolerance_derivation(const Bound& bound) {
          "Stability of Numerical Algorithms, 2nd ed., section 3.1). For long sums, n is replaced "
          "by 9.9·√n, which independent roundings with mean zero exceed with a probability below "
          "e^-32 (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 3.1). 1 % more covers "
-         "higher orders. Rounding the output adds the unit roundoff of its type. Sums of whole "
-         "numbers up to a magnitude of 1/u are exact: if all sums of an element are, n is 0, and "
-         "the output's rounding is relative to the value; if all operations are whole, too, k is "
-         "0. Each rounding to a subnormal number adds at most half the smallest number of its "
+         "higher orders. Rounding the output adds the unit roundoff of its type. Sums, "
+         "differences and products of whole numbers and of powers of two are exact up to a "
+         "magnitude of 1/u: for elements of such a check with sums, only the output's rounding "
+         "remains, relative to the value. Each rounding to a subnormal number adds at most half "
+         "the smallest number of its "
          "type; with --use_fast_math, which flushes subnormal numbers to zero, 2^-126. Integer "
          "outputs must be exact.";
 }
@@ -85,12 +86,9 @@ void set_rounding(const Bound& bound, std::size_t output, const OwnProblem& prob
                   CheckRounding& rounding) {
   const DataType type = bound.buffers[output].type;
   if (bound.tolerance || is_integer(type)) return;
-  const ErrorTerms terms = terms_of(bound, output, problem);
-  if (terms.summed == 0) return;
-  const double roundoff = unit_roundoff(computing_type(type));
+  if (terms_of(bound, output, problem).summed == 0) return;
   const double relative = tolerance_of(bound, output, problem).relative;
-  rounding.exact_limit = 1 / roundoff;
-  rounding.of_operations = terms.operations * kHigherOrders * roundoff / relative;
+  rounding.exact_limit = 1 / unit_roundoff(computing_type(type));
   rounding.of_output = unit_roundoff(type) / relative;
   rounding.output_limit = static_cast<double>(whole_numbers(type).high);
 }

@@ -17,7 +17,8 @@ DataType computing_type(DataType output);
 Tolerance tolerance_of(const Bound& bound, std::size_t output, const OwnProblem& problem);
 std::string tolerance_derivation(const Bound& bound);
 
-/// Sets the shares of a derived tolerance that remain if all sums of an element are exact.
+/// Sets the share of a derived tolerance that remains if an element is exact. Checks without sums
+/// keep their tolerance.
 void set_rounding(const Bound& bound, std::size_t output, const OwnProblem& problem,
                   CheckRounding& rounding);
 

@@ -16,18 +16,8 @@ namespace {
 /// Share of an average term that the bound of an output may reach without a second verification.
 constexpr double kMaxHiddenShare = 1.0 / 16;
 
-/// Outside of exact sums, `operations` roundings remain. Their bound must hide no term, so the sum
-/// must be smaller by this factor than the largest exact sum.
-constexpr double kRoomForOperations = 4;
-
 ErrorTerms error_terms(const Bound& bound, std::size_t output, const OwnProblem& problem) {
   return bound.check_of(output)->check.terms(problem.names, problem.extents[output]);
-}
-
-/// The largest sum whose bound hides none of its terms.
-double max_sum(const Bound& bound, std::size_t output, const OwnProblem& problem) {
-  const double largest = 1 / unit_roundoff(computing_type(bound.buffers[output].type));
-  return largest / (kRoomForOperations * (error_terms(bound, output, problem).operations + 1));
 }
 
 /// Whether a kernel that omits an average term of a sum could pass.
@@ -72,7 +62,7 @@ class SumsOfCheck {
       ranges_.push_index(check.indices()[d], static_cast<double>(problem.extents[output][d]) - 1);
   }
 
-  /// Whether all elements that the check reads are whole, and all its sums exact and visible.
+  /// Whether all elements that the check reads are whole, and no operation rounds.
   bool are_exact() {
     const Check& check = bound_.check_of(output_)->check;
     const Node& root = check.expression().root();
@@ -80,9 +70,9 @@ class SumsOfCheck {
       const auto buffer = bound_.buffer_named(name);
       if (buffer && !whole_range(bound_, *buffer, problem_)) return false;
     }
-    if (!ranges_.is_whole(root)) return are_exact(root, max_sum(bound_, output_, problem_));
-    return ranges_.magnitude(root) <=
-           1 / unit_roundoff(computing_type(bound_.buffers[output_].type));
+    const double unit = ranges_.unit(root);
+    const double roundoff = unit_roundoff(computing_type(bound_.buffers[output_].type));
+    return unit > 0 && ranges_.magnitude(root) <= unit / roundoff;
   }
 
  private:
@@ -90,13 +80,6 @@ class SumsOfCheck {
     const auto buffer = bound_.buffer_named(node.name);
     if (!buffer) return all_numbers();
     return whole_range(bound_, *buffer, problem_).value_or(all_numbers());
-  }
-
-  bool are_exact(const Node& node, double largest) {
-    if (node.kind == NodeKind::sum)
-      return ranges_.is_whole(node) && ranges_.magnitude(node) <= largest;
-    return std::all_of(node.operands.begin(), node.operands.end(),
-                       [&](const NodePointer& operand) { return are_exact(*operand, largest); });
   }
 
   const Bound& bound_;

@@ -546,7 +546,7 @@ TEST_CASE("exact sums show that a long sum omits terms", "[own_family]") {
 
 constexpr const char* kLongProduct = R"(#include <cuda_fp16.h>
 // gpuexp: K = 4096
-// gpuexp: alpha = 0.1
+// gpuexp: alpha = 0.5
 // gpuexp: A[4][K] B[K][8] a[4][K] b[K][8]
 // gpuexp: C[4][8] c[4][8]
 // gpuexp: product = multiply<<<1, (8, 4)>>>(A, B, C, K, K, alpha)

@@ -32,9 +32,9 @@ Evaluated evaluated(const std::string& expression, DataType type,
   buffers.output_type = type;
   const Check check = Check::parse("out[i] = " + expression);
   CompiledCheck compiled = check.compiled({}, buffers);
-  const bool is_polynomial = compiled.program.rounding.is_polynomial;
+  const double unit = compiled.program.rounding.unit;
   compiled.program.rounding = rounding;
-  compiled.program.rounding.is_polynomial = is_polynomial;
+  compiled.program.rounding.unit = unit;
   Evaluated result;
   result.checked = evaluate_with(compiled.program, 0, check_detail::StoredElements{}, result.fault);
   return result;
@@ -146,7 +146,7 @@ TEST_CASE("functions of checks and their magnitudes", "[check]") {
 
 // ---- exact sums
 
-constexpr CheckRounding kFp32{0x1p24, 0.25, 0.5, 0x1p24, false};
+constexpr CheckRounding kFp32{0x1p24, 0, 0.5, 0x1p24};
 
 TEST_CASE("the magnitude of an exact sum of whole numbers covers no rounding", "[check]") {
   const auto magnitude = [](const std::string& text) {
@@ -158,24 +158,35 @@ TEST_CASE("the magnitude of an exact sum of whole numbers covers no rounding", "
   CHECK(magnitude("sum(k < 2^12: sum(l < 2^12: 1))") == 0);
   CHECK(magnitude("sum(k < 2^12: sum(l < 2^12: 1)) + 1") > 0x1p22);
   CHECK(magnitude("sum(k < 2^12 + 1: sum(l < 2^12: 1))") > 0x1p24);
+  // So are multiples of a power of two, wherever it is a factor.
+  CHECK(magnitude("sum(k < 10: 0.5*x[0])") == 0);
+  CHECK(magnitude("0.25*sum(k < 10: x[0]) + 0.5*x[1]") == 0);
+  CHECK(magnitude("0.5*sum(k < 2^12: sum(l < 2^12: 1)) + 0.5") > 0x1p22);
   // Fractions, as elements, numbers or results of a division, are not whole.
   CHECK(magnitude("sum(k < 10: x[2])") == 5);
-  CHECK(magnitude("sum(k < 10: 0.5*x[0])") == 15);
+  CHECK(magnitude("sum(k < 10: 0.1*x[0])") == Approx(3));
   CHECK(magnitude("sum(k < 10: x[0]/3)") == Approx(10));
   CHECK(magnitude("sum(k < 10: x[0]) + x[2]") == 30.5);
   // Without a limit, as for a declared tolerance, nothing is exact.
   CHECK(evaluated("sum(k < 10: x[0])", DataType::fp32).checked.magnitude == 30);
 }
 
-TEST_CASE("operations outside of an exact sum keep their share of the tolerance", "[check]") {
-  const Checked half = evaluated("0.5*sum(k < 10: x[0] + x[1])", DataType::fp32, kFp32).checked;
-  CHECK(half.value == -20);
-  CHECK(half.magnitude == 0.25 * 50 + 0.5 * 20);
+TEST_CASE("operations that round leave the magnitude of the whole check", "[check]") {
+  const auto magnitude = [](const std::string& text) {
+    return evaluated(text, DataType::fp32, kFp32).checked.magnitude;
+  };
+  CHECK(magnitude("0.1*sum(k < 10: x[0] + x[1])") == Approx(10));
+  CHECK(magnitude("sum(k < 10: x[0]) / 2") == 15);
+  CHECK(magnitude("sqrt(sum(k < 3: x[0]))") == 3);
+}
+
+TEST_CASE("an exact result that the output's type rounds keeps this rounding", "[check]") {
   // 16-bit outputs round whole numbers that they do not represent.
   CheckRounding fp16 = kFp32;
   fp16.output_limit = 2048;
   CHECK(evaluated("sum(k < 2048: 1)", DataType::fp16, fp16).checked.magnitude == 0);
   CHECK(evaluated("sum(k < 2049: 1)", DataType::fp16, fp16).checked.magnitude == 0.5 * 2049);
+  CHECK(evaluated("0.5*sum(k < 2048: 1)", DataType::fp16, fp16).checked.magnitude == 0);
 }
 
 }  // namespace

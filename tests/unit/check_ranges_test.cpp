@@ -75,6 +75,23 @@ TEST_CASE("a value is whole if no division, function or fraction is in it", "[ch
   }
 }
 
+TEST_CASE("units are powers of two of which a value is a multiple", "[check_ranges]") {
+  const auto unit = [](const std::string& text) {
+    return ranges().unit(Expression::parse(text).root());
+  };
+  CHECK(unit("8*a[i]") == 1);
+  CHECK(unit("half*a[i]") == 0.5);
+  CHECK(unit("0.75*a[i] - half") == 0.25);
+  CHECK(unit("half*sum(k < n: half*a[k])") == 0.25);
+  CHECK(unit("(half*a[i])^3") == 0.125);
+  CHECK(unit("i > 5 ? half : 1") == 0.5);
+  CHECK(unit("floor(half*a[i])") == 1);
+  CHECK(unit("0.1") == 0x1p-55);
+  CHECK(unit("0*a[i]") == 1);
+  CHECK(unit("a[i]/2") == 0);
+  CHECK(unit("a[i]*half > 1") == 0);
+}
+
 TEST_CASE("magnitudes are bounded by those of the operands", "[check_ranges]") {
   const auto magnitude = [](const std::string& text) {
     return ranges().magnitude(Expression::parse(text).root());
