@@ -27,17 +27,23 @@ void note_shared(Warp& warp, const MemoryAccess& access) {
     own |= LaneMask{offset[l] >> kRankShift == 0} << l;
   }
   const LaneMask others = access.lanes & ~own;
-  if (access.lanes & own)
-    block.note(
-        {Space::shared, access.kind, access.width, access.lanes & own, offset, access.values});
+  if (access.lanes & own) {
+    MemoryAccess to_own{Space::shared,      access.kind, access.width,
+                        access.lanes & own, offset,      access.values};
+    to_own.is_flag = access.is_flag;
+    block.note(to_own);
+  }
   if (others)
     block.note({Space::cluster, access.kind, access.width, others, access.address, access.values});
 }
 
 namespace {
 
-GPUEXP_VECTORIZED void note_mixed(Warp& warp, Access kind, unsigned width, LaneMask lanes,
-                                  const Lanes64& address, const Lanes32* values) {
+GPUEXP_VECTORIZED void note_mixed(Warp& warp, const MemoryAccess& access, const Lanes32* values) {
+  const Access kind = access.kind;
+  const unsigned width = access.width;
+  const LaneMask lanes = access.lanes;
+  const Lanes64& address = access.address;
   LaneMask shared = 0;
   LaneMask local = 0;
   for (unsigned l = 0; l < kLanes; ++l) {
@@ -51,22 +57,26 @@ GPUEXP_VECTORIZED void note_mixed(Warp& warp, Access kind, unsigned width, LaneM
   for (unsigned l = 0; l < kLanes; ++l)
     offset[l] = address[l] & ~kWindowMask;
   if (lanes & local) warp.block.note({Space::local, kind, width, lanes & local, offset});
-  if (lanes & shared)
-    note_shared(warp, {Space::shared, kind, width, lanes & shared, offset, values});
+  if (lanes & shared) {
+    MemoryAccess to_shared{Space::shared, kind, width, lanes & shared, offset, values};
+    to_shared.is_flag = access.is_flag;
+    note_shared(warp, to_shared);
+  }
 }
 
 }  // namespace
 
 void note_generic(Warp& warp, const MemoryAccess& access, const Lanes32* values) {
   if (access.shape.last >= kLocalWindow)
-    note_mixed(warp, access.kind, access.width, access.lanes, access.address, values);
+    note_mixed(warp, access, values);
   else
     warp.block.note(access);
 }
 
 Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
-                    const Lanes32* values) {
-  const MemoryAccess access{Space::global, kind, width, lanes, address};
+                    const Lanes32* values, bool is_flag) {
+  MemoryAccess access{Space::global, kind, width, lanes, address};
+  access.is_flag = is_flag;
   note_generic(warp, access, values);
   if (access.shape.last >= kLocalWindow || !warp.block.launch.global->holds(access))
     return std::nullopt;

@@ -76,6 +76,6 @@ void note_generic(Warp& warp, const MemoryAccess& access, const Lanes32* values 
 /// Notes the access and returns its origin, which is empty unless all addresses are aligned and one
 /// global buffer contains all bytes.
 Origin note_generic(Warp& warp, Access kind, unsigned width, LaneMask lanes, const Lanes64& address,
-                    const Lanes32* values = nullptr);
+                    const Lanes32* values = nullptr, bool is_flag = false);
 
 }  // namespace gpuexp::sim

@@ -1,5 +1,6 @@
 #include "sim/addresses.hpp"
 #include "sim/atomic_update.hpp"
+#include "sim/mbarrier_ops.hpp"
 #include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
@@ -55,7 +56,9 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 swap{};
   if constexpr (is_shared) {
     shared_addresses(warp, op.from[0], address);
-    warp.block.note({Space::shared, Access::atomic, op.width, lanes, address});
+    MemoryAccess access{Space::shared, Access::atomic, op.width, lanes, address};
+    access.is_flag = op.is_flag;
+    warp.block.note(access);
   } else {
     global_addresses(warp, op.from[0], address);
     if (predicate_index(op.to[1]) != kTruePredicate && op.to[1].kind != Kind::none) {
@@ -63,7 +66,9 @@ void run_atomic(Warp& warp, const Op& op, LaneMask lanes) {
       write_predicate(warp, op.to[1], lanes, ~others);
       lanes &= ~others;
     }
-    note_generic(warp, access_of(op), op.width, lanes, address);
+    MemoryAccess access{Space::global, access_of(op), op.width, lanes, address};
+    access.is_flag = op.is_flag;
+    note_generic(warp, access);
     warp.signals = true;
   }
   read_pair(warp, op.from[1], with);
@@ -118,6 +123,7 @@ unsigned words_of(const Decoding& in) {
 // and the new value. In ATOMS.CAST.SPIN of compute capability 10.0, the predicate reports whether
 // the new value was stored.
 void decode_atomic(const Decoding& in, Op& op) {
+  if (in.has("ARRIVE")) return decode_arrive_at_words(in, op);
   std::size_t next = 0;
   const auto is = [&](Kind kind) {
     return next < in.operands.size() && in.operands[next].kind == kind;
@@ -151,6 +157,7 @@ void decode_atomic(const Decoding& in, Op& op) {
   op.kind = static_cast<std::uint8_t>(how);
   op.kind2 = static_cast<std::uint8_t>(type);
   op.width = type == AtomicType::u64 || type == AtomicType::s64 || type == AtomicType::f64 ? 8 : 4;
+  op.is_flag = in.has("STRONG") && in.listed.opcode.starts_with("ATOM.");
   op.value = words_of(in);
   if (op.value > 1) {
     op.width = static_cast<std::uint8_t>(op.value * sizeof(std::uint32_t));

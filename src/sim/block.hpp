@@ -192,9 +192,28 @@ class Block {
   /// Lanes of the current warp arrive at a barrier of the block, and wait until it is complete if
   /// `arrival.waits`.
   void arrive_at_barrier(unsigned barrier, const BarrierArrival& arrival);
-  void end_phase() {
+  /// Call when a phase of the mbarrier at this offset has ended.
+  void end_phase(std::uint64_t mbarrier) {
     ++phases_ended_;
+    if (checks_) checks_->end_phase(mbarrier);
     order_accesses();
+  }
+  /// Call before an instruction that accesses an mbarrier in two words (sim/mbarrier_words.hpp).
+  void add_mbarrier(std::uint64_t mbarrier) {
+    if (checks_) checks_->add_mbarrier(mbarrier);
+  }
+  /// The completion of the lane's earlier cp.async copies arrives at an mbarrier of this block.
+  /// Call it before the arrival takes effect.
+  void arrive_after_copies(unsigned lane, std::uint64_t mbarrier) {
+    if (checks_) checks_->arrive_after_copies(*running_, lane, mbarrier);
+  }
+  /// Call when the lane has found that the latest phase of an mbarrier of this block has ended.
+  void wait_for_phase(unsigned lane, std::uint64_t mbarrier) {
+    if (checks_) checks_->wait_for_phase(*running_, lane, mbarrier);
+  }
+  /// Orders earlier accesses of the current warp before later flags (sim/shared_shadow.hpp).
+  void fence() {
+    if (checks_) checks_->fence(*running_);
   }
   /// Reports an arrival at an mbarrier of this block to the listener, if there is one.
   void tell(const MbarrierArrival& arrival) const {

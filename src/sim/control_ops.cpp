@@ -30,9 +30,16 @@ void decode_depbar(const Decoding& in, Op& op) {
   op.run = waits_for_copies ? run_wait_for_copies : run_noop;
 }
 
+// An access is complete before the next instruction, so a fence affects only the checks.
+void run_fence(Warp& warp, const Op&, LaneMask) {
+  warp.block.fence();
+}
+
 // ---- branches
 
+// A warp that executes alone leaves a loop that polls a flag, which no other warp would set.
 void run_bra(Warp& warp, const Op& op, LaneMask lanes) {
+  if (op.is_flag && warp.block.launch.is_alone) return;
   const LaneMask taken =
       op.from[0].kind == Kind::none ? lanes : lanes & read_predicate(warp, op.from[0]);
   warp.divergence.branch(taken, op.value);
@@ -363,12 +370,12 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"B2R", decode_b2r},
     {"UCGABAR_ARV", decode_cluster_barrier<false>},
     {"UCGABAR_WAIT", decode_cluster_barrier<true>},
-    // MEMBAR, FENCE, ERRBAR, CGAERRBAR and CCTL have no effect, because an access is complete
-    // before the next instruction.
+    // FENCE, ERRBAR, CGAERRBAR and CCTL have no effect, because an access is complete before the
+    // next instruction.
     {"NOP", decode_plain<run_noop>},
     {"LDGDEPBAR", decode_plain<run_commit_copies>},
     {"DEPBAR", decode_depbar},
-    {"MEMBAR", decode_plain<run_noop>},
+    {"MEMBAR", decode_plain<run_fence>},
     {"FENCE", decode_plain<run_noop>},
     {"ERRBAR", decode_plain<run_noop>},
     {"CGAERRBAR", decode_plain<run_noop>},

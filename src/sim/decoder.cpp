@@ -1,10 +1,12 @@
 #include "sim/decoder.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "base/text_parts.hpp"
 #include "sim/fault.hpp"
 #include "sim/opcodes.hpp"
+#include "sim/poll_loops.hpp"
 
 namespace gpuexp::sim {
 
@@ -30,8 +32,8 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic,
     if (const OpcodeDecoder* const found = find_among(wide_opcodes(), mnemonic)) return found;
   }
   for (const auto& opcodes :
-       {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), matrix_opcodes(),
-        mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
+       {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(),
+        matrix_opcodes(), mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
         warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(), half_opcodes(),
         select_opcodes(), conversion_opcodes()}) {
     if (const OpcodeDecoder* const found = find_among(opcodes, mnemonic)) return found;
@@ -62,6 +64,26 @@ void mark_loads_of_atomics(Program& program) {
       break;
     }
   }
+}
+
+bool has_any(const Program& program, std::initializer_list<std::string_view> mnemonics) {
+  return std::any_of(program.listed.begin(), program.listed.end(), [&](const auto& listed) {
+    return is_any_of(mnemonic_of(listed.opcode), mnemonics);
+  });
+}
+
+// Marks accesses that poll flags. Only after fences do flags order other accesses, and only the
+// copies of cp.async are ordered for warps that wait for an mbarrier.
+void mark_flags(Program& program) {
+  const std::vector<bool> polls = polling_ops(program);
+  bool has_flags = false;
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    if (polls[i]) set_polling(program.ops[i]);
+    has_flags |= program.ops[i].is_flag;
+  }
+  const bool has_fences = has_any(program, {"MEMBAR"});
+  program.orders_warps |=
+      (has_fences && (has_flags || has_any(program, {"ATOMS"}))) || has_any(program, {"ARRIVES"});
 }
 
 // Bank of addresses of global variables, such as the digits of 2/π with which sinf reduces huge
@@ -116,10 +138,11 @@ Program decode(const KernelCode& code) {
     program.classes.push_back(class_of(listed));
     program.reaches_shared |= reaches_shared(mnemonic);
     program.has_global_atomics |= is_global_atomic(mnemonic);
-    program.has_counted_barriers |= mnemonic == "BAR" && op.from[1].kind != Operand::Kind::none;
+    program.orders_warps |= mnemonic == "BAR" && op.from[1].kind != Operand::Kind::none;
     program.ops.push_back(op);
   }
   mark_loads_of_atomics(program);
+  mark_flags(program);
   return program;
 }
 

@@ -67,7 +67,7 @@ std::uint64_t arrive(Block& block, std::uint64_t address, const Arrival& arrival
   if (ends_phase) {
     barrier.pending = barrier.arrivals;
     barrier.parity = !barrier.parity;
-    block.end_phase();
+    block.end_phase(address);
   }
   const std::uint64_t after = barrier.bits();
   std::memcpy(block.shared_at(address, sizeof after, sizeof after), &after, sizeof after);

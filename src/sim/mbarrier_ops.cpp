@@ -6,6 +6,7 @@
 
 #include "sim/atomic_update.hpp"
 #include "sim/mbarrier.hpp"
+#include "sim/mbarrier_words.hpp"
 #include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 #include "sim/transfer.hpp"
@@ -114,8 +115,9 @@ void for_each_awaited_phase(Warp& warp, const Op& op, LaneMask lanes, const Visi
 // ends the warp's turn.
 void run_phase_check(Warp& warp, const Op& op, LaneMask lanes) {
   LaneMask ended = 0;
-  for_each_awaited_phase(warp, op, lanes, [&](unsigned lane, std::uint64_t, bool has_ended) {
+  for_each_awaited_phase(warp, op, lanes, [&](unsigned lane, std::uint64_t at, bool has_ended) {
     ended |= LaneMask{has_ended} << lane;
+    if (has_ended) warp.block.wait_for_phase(lane, at);
   });
   write_predicate(warp, op.to[0], lanes, ended);
   if (ended != lanes) warp.wait();
@@ -162,16 +164,44 @@ void decode_syncs(const Decoding& in, Op& op) {
 // without noinc, is no arrival: it completes the byte that an earlier SYNCS (A0T1) announced.
 void run_copy_arrives(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
-    arrive(warp.block, own_offset(warp, op.from[0], l), arrival_of(op, 0));
+    const std::uint64_t at = own_offset(warp, op.from[0], l);
+    warp.block.arrive_after_copies(l, at);
+    arrive(warp.block, at, arrival_of(op, 0));
+  });
+}
+
+// Compute capability 8.x has one form, ARRIVES.LDGSTSBAR.64. Without noinc, an earlier atomic
+// addition has increased the number of pending arrivals.
+void run_copy_arrives_at_words(Warp& warp, const Op& op, LaneMask lanes) {
+  for_each_lane(lanes, [&](unsigned l) {
+    const std::uint64_t at = own_offset(warp, op.from[0], l);
+    warp.block.add_mbarrier(at);
+    warp.block.arrive_after_copies(l, at);
+    arrive_at_words(warp.block, at);
   });
 }
 
 void decode_copy_arrives(const Decoding& in, Op& op) {
-  in.refuse_form_if(!in.has("LDGSTSBAR") || in.has("ARVCNT") == in.has("TRANSCNT") ||
-                    in.operands.size() != 1);
+  const bool counts = in.has("ARVCNT");
+  const bool completes = in.has("TRANSCNT");
+  in.refuse_form_if(!in.has("LDGSTSBAR") || (counts && completes) || in.operands.size() != 1);
   op.from[0] = source_of(in.operands[0]);
-  op.kind = static_cast<std::uint8_t>(in.has("ARVCNT") ? Arrives::once : Arrives::copies_completed);
-  op.run = run_copy_arrives;
+  op.kind = static_cast<std::uint8_t>(counts ? Arrives::once : Arrives::copies_completed);
+  op.run = counts || completes ? run_copy_arrives : run_copy_arrives_at_words;
+}
+
+// ATOMS.ARRIVE.64 R2, [URZ+0x800] (mbarrier.arrive on compute capability 8.x) returns the state
+// before the arrival.
+void run_arrive_at_words(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes64 address;
+  for_each_lane(lanes, [&](unsigned l) {
+    address[l] = own_offset(warp, op.from[0], l);
+    warp.block.add_mbarrier(address[l]);
+  });
+  warp.block.note({Space::shared, Access::atomic, op.width, lanes, address});
+  Lanes64 state{};
+  for_each_lane(lanes, [&](unsigned l) { state[l] = arrive_at_words(warp.block, address[l]); });
+  write_pair(warp, op.to[0], lanes, state);
 }
 
 // ---- asynchronous stores into a cluster's shared memory
@@ -245,6 +275,13 @@ AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes) {
       awaited.offsets.push_back(offset);
   });
   return awaited;
+}
+
+void decode_arrive_at_words(const Decoding& in, Op& op) {
+  in.refuse_form_if(in.operands.size() != 2 || in.modifiers.size() != 2 || !in.has("64"));
+  place(in, op);
+  op.width = sizeof(std::uint64_t);
+  op.run = run_arrive_at_words;
 }
 
 std::span<const OpcodeDecoder> mbarrier_opcodes() {

@@ -18,4 +18,7 @@ struct AwaitedPhases {
 /// holds no mbarrier.
 AwaitedPhases awaited_phases(Warp& warp, const Op& op, LaneMask lanes);
 
+/// Decodes ATOMS.ARRIVE, an arrival at an mbarrier of compute capability 8.x.
+void decode_arrive_at_words(const Decoding& in, Op& op);
+
 }  // namespace gpuexp::sim

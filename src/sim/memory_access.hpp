@@ -61,6 +61,9 @@ struct MemoryAccess {
   const Lanes64* source;
   /// Addresses in shared memory to which an asynchronous load past L1 (cp.async.cg) copies.
   const Lanes64* destination = nullptr;
+  /// Whether other warps may synchronize by a load, store or atomic operation in shared memory,
+  /// because it is strong or polls (sim/poll_loops.hpp).
+  bool is_flag = false;
   AccessShape shape;
   /// Memo of the instruction and space, set by Block::note() (sim/access_counts.hpp). Null: none.
   mutable AccessMemo* memo = nullptr;

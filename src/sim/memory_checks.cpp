@@ -16,16 +16,6 @@ bool is_write(Access kind) {
   return kind == Access::store || kind == Access::async_store;
 }
 
-// Maximum number of registers that an instruction writes. Too large a number can miss a fault; too
-// small a number could report a false fault.
-unsigned registers_written(std::string_view opcode) {
-  const auto has = [&](std::string_view part) {
-    return opcode.find(part) != std::string_view::npos;
-  };
-  if (has("MMA") || has("LDSM") || has(".128")) return opcode.starts_with("HFMA2") ? 1 : 4;
-  return has("64") || has(".WIDE") || opcode.starts_with('D') ? 2 : 1;
-}
-
 void add_undefined(Warp& warp, const Op& op, const MemoryAccess& access, LaneMask lanes) {
   if (!warp.undefined) warp.undefined = std::make_unique<UndefinedRegisters>();
   warp.undefined->add(op.to[0].index, std::max(1u, access.width / kWordBytes), lanes,
@@ -59,7 +49,8 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
     fault.place = source_line(program, origin.place);
     throw fault;
   }
-  const unsigned registers = registers_written(program.listed[warp.divergence.next() - 1].opcode);
+  const unsigned registers =
+      max_registers_written(program.listed[warp.divergence.next() - 1].opcode);
   for (const Source& to : op.to) {
     if (to.kind == Operand::Kind::reg) undefined.remove(to.index, registers, lanes);
   }
@@ -72,7 +63,7 @@ MemoryChecks::MemoryChecks(GlobalMemory& global, const Program& program, const E
       program_(program),
       block_(block),
       shared_bytes_(shared_bytes),
-      shadow_(shared_bytes, warps, program.has_counted_barriers) {
+      shadow_(shared_bytes, warps, program.orders_warps) {
   if (!program.reaches_shared) return;
   orders_.reserve(warps);
   for (std::size_t i = 0; i < warps; ++i)
@@ -160,6 +151,12 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
   }
 }
 
+Accessor MemoryChecks::accessor(const Warp& warp) const {
+  const Divergence& divergence = warp.divergence;
+  return {warp.index, divergence.lanes(), divergence.lanes() == ~divergence.exited(),
+          orders_.empty() ? nullptr : &orders_[warp.index], divergence.next() - 1};
+}
+
 void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
   const unsigned width = access.width;
   if (!access.shape.is_aligned || access.shape.last + width > shared_bytes_) {
@@ -173,9 +170,7 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
                     address, lane);
     });
   }
-  const Divergence& divergence = warp.divergence;
-  const Accessor who{warp.index, divergence.lanes(), divergence.lanes() == ~divergence.exited(),
-                     orders_.empty() ? nullptr : &orders_[warp.index], divergence.next() - 1};
+  const Accessor who = accessor(warp);
   const auto conflict = shadow_.note(who, access);
   if (!conflict) return;
   const Op& op = program_.ops[who.place];
@@ -252,6 +247,13 @@ void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) 
           fmt::format("{} are {} while cp.async of {} copies to them: nothing has waited for it",
                       bytes, verb, other);
       break;
+    case Conflict::Kind::not_awaited:
+      kind = FaultKind::async_copy;
+      words = fmt::format(
+          "{} are {}, but the thread has not waited for the mbarrier at which the cp.async{} "
+          "arrives",
+          bytes, verb, source_line(program_, conflict.other.place, " at "));
+      break;
     case Conflict::Kind::after_write:
       words = fmt::format("{} are {} with no barrier since {} wrote them", bytes, verb, other);
       break;
@@ -289,6 +291,10 @@ void MemoryChecks::release_barrier(unsigned barrier,
 
 void MemoryChecks::commit_copies(const Warp& warp, LaneMask lanes) {
   shadow_.commit_copies(warp.index, lanes);
+}
+
+void MemoryChecks::wait_for_phase(const Warp& warp, unsigned lane, std::uint64_t mbarrier) {
+  shadow_.wait_for_phase(accessor(warp), lane, mbarrier);
 }
 
 void MemoryChecks::wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left) {

@@ -37,6 +37,14 @@ class MemoryChecks {
   void report_unwritten(Warp& warp, const MemoryAccess& access, LaneMask lanes) const;
   void commit_copies(const Warp& warp, LaneMask lanes);
   void wait_for_copies(const Warp& warp, LaneMask lanes, std::uint32_t left);
+  /// See SharedShadow.
+  void add_mbarrier(std::uint64_t mbarrier) { shadow_.add_mbarrier(mbarrier); }
+  void arrive_after_copies(const Warp& warp, unsigned lane, std::uint64_t mbarrier) {
+    shadow_.arrive_after_copies(mbarrier, warp.index, lane);
+  }
+  void end_phase(std::uint64_t mbarrier) { shadow_.end_phase(mbarrier); }
+  void wait_for_phase(const Warp& warp, unsigned lane, std::uint64_t mbarrier);
+  void fence(const Warp& warp) { shadow_.fence(warp.index); }
   /// Call when all remaining threads have reached a barrier of the block, or a phase of an mbarrier
   /// or of the cluster's barrier has ended.
   void release_barrier() { shadow_.release_barrier(); }
@@ -46,6 +54,7 @@ class MemoryChecks {
   void release_barrier(unsigned barrier, const std::vector<std::unique_ptr<Warp>>& warps);
 
  private:
+  Accessor accessor(const Warp& warp) const;
   void check_global(const MemoryAccess& access);
   void check_shared(Warp& warp, const MemoryAccess& access);
   void check_local(Warp& warp, const MemoryAccess& access) const;

@@ -171,8 +171,8 @@ GPUEXP_VECTORIZED void run_generic(Warp& warp, const Op& op, LaneMask lanes) {
   global_addresses(warp, op.from[0], address);
   if (op.is_idle)
     return note_generic(warp, {Space::global, kAccess<way>, op.width, lanes, address});
-  const Origin origin =
-      note_generic(warp, kAccess<way>, op.width, lanes, address, stored_values<way>(warp, op));
+  const Origin origin = note_generic(warp, kAccess<way>, op.width, lanes, address,
+                                     stored_values<way>(warp, op), op.is_flag);
   if (origin) return move_lanes<way>(warp, op, lanes, *origin, address);
   for_each_lane(lanes, [&](unsigned l) {
     move_lane<way>(warp, op, l, generic_at(warp, l, address[l], op.width));
@@ -213,8 +213,8 @@ template <Way way>
 void run_strong_wide(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   global_addresses(warp, op.from[0], address);
-  const Origin origin =
-      note_generic(warp, kAccess<way>, op.width, lanes, address, stored_values<way>(warp, op));
+  const Origin origin = note_generic(warp, kAccess<way>, op.width, lanes, address,
+                                     stored_values<way>(warp, op), op.is_flag);
   for_each_lane(lanes, [&](unsigned l) {
     std::byte* const at =
         origin ? place_in(*origin, address[l]) : generic_at(warp, l, address[l], op.width);
@@ -262,9 +262,10 @@ GPUEXP_VECTORIZED void run_shared(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes64 address;
   shared_addresses(warp, op.from[0], address);
   const bool is_atomic = way == Way::load && op.kind2 == kAtomicLoad;
-  const MemoryAccess access{Space::shared, is_atomic ? Access::atomic : kAccess<way>,
-                            op.width,      lanes,
-                            address,       stored_values<way>(warp, op)};
+  MemoryAccess access{Space::shared, is_atomic ? Access::atomic : kAccess<way>,
+                      op.width,      lanes,
+                      address,       stored_values<way>(warp, op)};
+  access.is_flag = op.is_flag;
   warp.block.note(access);
   if (op.is_idle) return;
   if (const Origin origin = shared_origin(warp, access))
@@ -272,6 +273,13 @@ GPUEXP_VECTORIZED void run_shared(Warp& warp, const Op& op, LaneMask lanes) {
   for_each_lane(lanes, [&](unsigned l) {
     move_lane<way>(warp, op, l, shared_at(warp, address[l], op.width));
   });
+}
+
+// A load that polls a flag (sim/poll_loops.hpp). Other lanes and warps run before it is repeated.
+void run_polling_load(Warp& warp, const Op& op, LaneMask lanes) {
+  run_shared<Way::load>(warp, op, lanes);
+  warp.divergence.yield();
+  warp.ends_turn = true;
 }
 
 template <Way way, Op::Run run>
@@ -293,11 +301,13 @@ void decode_access(const Decoding& in, Op& op) {
 void decode_global_load(const Decoding& in, Op& op) {
   decode_access<Way::load, run_generic<Way::load>>(in, op);
   if (in.has("STRONG")) op.run = run_strong_load;
+  op.is_flag = in.has("STRONG") && in.listed.opcode.starts_with("LD.");
 }
 
 void decode_global_store(const Decoding& in, Op& op) {
   decode_access<Way::store, run_generic<Way::store>>(in, op);
   if (in.has("STRONG")) op.run = run_strong_store;
+  op.is_flag = in.has("STRONG") && in.listed.opcode.starts_with("ST.");
 }
 
 GPUEXP_INLINED void copy_word(std::byte* to, const std::byte* from, unsigned width) {
@@ -449,6 +459,11 @@ constexpr OpcodeDecoder kOpcodes[] = {
 };
 
 }  // namespace
+
+void set_polling(Op& op) {
+  op.is_flag = true;
+  if (op.run == run_shared<Way::load>) op.run = run_polling_load;
+}
 
 std::span<const OpcodeDecoder> memory_opcodes() {
   return kOpcodes;

@@ -39,6 +39,9 @@ std::span<const OpcodeDecoder> special_opcodes();
 /// True if the modifiers select 64 bits, as in "MOV.64" and "ISETP.GE.S64.AND".
 bool has_wide_modifier(std::span<const std::string_view> modifiers);
 
+/// Lets an access to shared memory poll a flag (sim/poll_loops.hpp).
+void set_polling(Op& op);
+
 /// Op::kind2 of a load from shared memory that counts as an atomic operation.
 inline constexpr std::uint8_t kAtomicLoad = 1;
 

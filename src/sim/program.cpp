@@ -32,6 +32,15 @@ std::string source_line(const Program& program, std::uint32_t place, std::string
   return fmt::format("{}{}:{}", before, program.listed[place].file, program.listed[place].line);
 }
 
+// Too large a number can miss a fault; too small a number could report a false fault.
+unsigned max_registers_written(std::string_view opcode) {
+  const auto has = [&](std::string_view part) {
+    return opcode.find(part) != std::string_view::npos;
+  };
+  if (has("MMA") || has("LDSM") || has(".128")) return opcode.starts_with("HFMA2") ? 1 : 4;
+  return has("64") || has(".WIDE") || opcode.starts_with('D') ? 2 : 1;
+}
+
 bool loads_constants(std::string_view opcode) {
   return opcode.starts_with("LDC") || opcode.starts_with("ULDC");
 }

@@ -36,6 +36,8 @@ struct Op {
   std::uint8_t bank = 0;   ///< constant bank
   /// Whether a load or store moves no data, because its values are unused (idle_ops.hpp).
   bool is_idle = false;
+  /// Whether other warps may synchronize by its accesses to shared memory (MemoryAccess::is_flag).
+  bool is_flag = false;
   std::uint32_t value = 0;  ///< look-up table, branch target or count
 };
 
@@ -85,7 +87,8 @@ struct Program {
   bool has_constant_operands = false;  ///< whether other instructions than LDC and ULDC have any
   bool reaches_shared = false;
   bool has_global_atomics = false;
-  bool has_counted_barriers = false;
+  /// Whether barriers with thread counts, flags or mbarriers may order only some warps of a block.
+  bool orders_warps = false;
 };
 
 /// `before`, followed by the instruction's source line, such as "kernels/matmul.cu:120". Empty if
@@ -93,6 +96,9 @@ struct Program {
 std::string source_line(const Program& program, std::uint32_t place, std::string_view before = "");
 
 bool loads_constants(std::string_view opcode);
+
+/// Maximum number of consecutive registers that an instruction writes from each destination.
+unsigned max_registers_written(std::string_view opcode);
 
 /// Returns the program's ops with constant operands replaced by immediates. `bank` is the launch's
 /// bank 0. Throws std::runtime_error if a constant is outside of its bank.

@@ -12,23 +12,6 @@ namespace {
 using Kind = Conflict::Kind;
 
 constexpr unsigned kMaxShift = 4;  // 16 bytes
-/// Value instead of a time: cp.async is still writing the cell.
-constexpr BlockTime kCopying = ~BlockTime{0};
-
-// A record contains the thread (up to 1024 per block), two flags, and the position in the program.
-constexpr unsigned kThreadBits = 10;
-constexpr std::uint32_t kAtomic = 1u << kThreadBits;
-constexpr std::uint32_t kSeveral = 2u << kThreadBits;  ///< unordered atomics of several threads
-constexpr unsigned kPlaceShift = kThreadBits + 2;
-constexpr std::uint32_t kThreadMask = kAtomic - 1;
-
-std::uint32_t thread_of(const Accessor& who, unsigned lane) {
-  return who.warp * kLanes + lane;
-}
-
-std::uint32_t record_of(const Accessor& who, unsigned lane) {
-  return thread_of(who, lane) | who.place << kPlaceShift;
-}
 
 template <class T>
 std::vector<T> split(const std::vector<T>& cells, unsigned parts) {
@@ -51,7 +34,7 @@ bool has_same_value(const MemoryAccess& access, unsigned a, unsigned b) {
 
 }  // namespace
 
-SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps, bool has_counted_barriers)
+SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps, bool orders_warps)
     : shift_(kMaxShift),
       written_((bytes >> kMaxShift) + 1),
       writer_(written_.size()),
@@ -59,9 +42,9 @@ SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps, bool has_counte
       reader_(written_.size()),
       touched_begin_(written_.size()),
       copies_(warps),
-      warp_order_(clock_, has_counted_barriers ? warps : 0),
+      warp_order_(clock_, orders_warps ? warps : 0),
       atomics_(warps),
-      reads_(has_counted_barriers ? warps : 0) {}
+      reads_(orders_warps ? warps : 0) {}
 
 void SharedShadow::fit(unsigned width) {
   const auto shift = static_cast<unsigned>(std::countr_zero(width));
@@ -72,6 +55,7 @@ void SharedShadow::fit(unsigned width) {
   readers_ = split(readers_, parts);
   reader_ = split(reader_, parts);
   partial_reads_ = split(partial_reads_, parts);
+  flags_ = split(flags_, parts);
   for (auto* const all : {&atomics_, &reads_}) {
     for (WarpPast& past : *all) {
       past.time = split(past.time, parts);
@@ -179,6 +163,7 @@ GPUEXP_VECTORIZED void SharedShadow::set_cells(const Accessor& who, const Memory
 }
 
 std::optional<Conflict> SharedShadow::read(const Accessor& who, const MemoryAccess& access) {
+  if (access.is_flag || is_mbarrier(access)) return read_flag(who, access);
   if (who.is_whole || !reads_.empty()) {
     const Runs runs = runs_of(access);
     if (!reads_.empty()) note_reads(who, access, runs);
@@ -252,6 +237,8 @@ void SharedShadow::set_atomic(const Accessor& who, const MemoryAccess& access) {
   WarpPast& past = past_of(atomics_, who.warp);
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::size_t first = access.address[lane] >> shift_;
+    if (warp_order_.is_used()) note_atomic(who, lane, access);
+    if (access.is_flag) mark_flag(first, cells);
     for (std::size_t c = first; c < first + cells; ++c) {
       const bool follows_last_write = written_[c] <= barrier_ || is_ordered(who, lane, c);
       written_[c] = clock_;
@@ -266,12 +253,12 @@ std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAcc
   const std::size_t cells = access.width >> shift_;
   const bool changes = is_atomic(access.kind);
   const Runs runs = runs_of(access);
-  const bool is_free = !changes && is_free_to_write(who, runs);
+  const bool is_free = changes ? is_mbarrier(access) : is_free_to_write(who, runs);
   for (LaneMask rest = is_free ? 0 : access.lanes; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::size_t first = access.address[lane] >> shift_;
     for (std::size_t c = first; c < first + cells; ++c) {
-      if (const auto kind = check_write(who, access.kind, lane, c))
+      if (const auto kind = check_write(who, access, lane, c))
         return conflict(who, *kind, lane, c, access.address[lane]);
     }
   }
@@ -281,21 +268,22 @@ std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAcc
   }
   const bool is_copied = access.kind == Access::async_store;
   set_cells(who, access, runs, is_copied ? kCopying : clock_, written_, writer_);
-  if (is_copied) {
-    CopyState& copies = copies_[who.warp];
-    copies.pending.push_back({access.address, copies.group, access.lanes, access.width});
+  if (is_copied) copies_.add(who.warp, access);
+  if (access.is_flag) {
+    for (unsigned r = 0; r < runs.count; ++r)
+      mark_flag(runs.all[r].first, runs.all[r].cells);
   }
   return find_overlap(who, access);
 }
 
-std::optional<Kind> SharedShadow::check_write(const Accessor& who, Access kind, unsigned lane,
-                                              std::size_t cell) const {
+std::optional<Kind> SharedShadow::check_write(const Accessor& who, const MemoryAccess& access,
+                                              unsigned lane, std::size_t cell) const {
   const BlockTime time = written_[cell];
-  const bool changes = is_atomic(kind);
+  const bool changes = is_atomic(access.kind);
   if (changes && time == 0) return Kind::unwritten;
   if (time == kCopying) return Kind::is_copied;
-  const bool are_both_atomic = changes && (writer_[cell] & kAtomic);
-  if (time > barrier_ && !are_both_atomic && !is_ordered(who, lane, cell)) return Kind::after_write;
+  const bool are_strong = (changes && (writer_[cell] & kAtomic)) || access.is_flag || is_flag(cell);
+  if (time > barrier_ && !are_strong && !is_ordered(who, lane, cell)) return Kind::after_write;
   if (races_with_reader(who, cell)) return Kind::after_read;
   if (races_with_partial_read(who, lane, cell)) return Kind::after_read;
   return std::nullopt;
@@ -382,29 +370,21 @@ Conflict SharedShadow::conflict(const Accessor& who, Kind kind, unsigned lane, s
   } else if (other & kSeveral) {
     other = find_unordered(who, atomics_, cell, ~WarpMask{0}).value_or(other);
   }
+  if (kind == Kind::after_write && (other & kAwaited)) kind = Kind::not_awaited;
   return {kind, lane, address, {other & kThreadMask, other >> kPlaceShift}, LaneMask{1} << lane};
 }
 
 // ---- order
 
 void SharedShadow::commit_copies(unsigned warp, LaneMask lanes) {
-  for_each_lane(lanes, [&](unsigned l) { ++copies_[warp].group[l]; });
+  copies_.commit(warp, lanes);
 }
 
 void SharedShadow::wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left) {
-  CopyState& copies = copies_[warp];
-  for (PendingCopy& copy : copies.pending) {
-    const std::size_t cells = copy.width >> shift_;
-    LaneMask completed = 0;
-    for_each_lane(copy.lanes & lanes, [&](unsigned l) {
-      if (copy.group[l] + left >= copies.group[l]) return;
-      completed |= LaneMask{1} << l;
-      const std::size_t first = copy.address[l] >> shift_;
-      std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(first), cells, clock_);
-    });
-    copy.lanes &= ~completed;
+  for (const PendingCopies::Bytes& bytes : copies_.complete_groups(warp, lanes, left)) {
+    for (std::size_t c = bytes.address >> shift_; c < (bytes.address + bytes.width) >> shift_; ++c)
+      written_[c] = clock_;
   }
-  std::erase_if(copies.pending, [](const PendingCopy& copy) { return copy.lanes == 0; });
 }
 
 void SharedShadow::release_barrier() {
@@ -415,6 +395,7 @@ void SharedShadow::release_barrier() {
   touched_begin_ = written_.size();
   touched_end_ = 0;
   partial_reads_.clear();
+  warp_order_.order_all();
 }
 
 // Makes cells narrow enough that the range consists of whole cells.

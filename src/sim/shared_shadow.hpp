@@ -7,18 +7,23 @@
 // - A barrier of the whole block orders all accesses.
 // - A barrier of some warps orders their earlier accesses before later accesses of the warps that
 //   wait (sim/warp_order.hpp). Lanes of a warp that arrive separately count as their warp.
+// - A store or atomic operation after a fence (MEMBAR) orders the accesses before the fence before
+//   later accesses of a warp that reads the value as a flag: by a load that polls
+//   (sim/poll_loops.hpp), by a strong load, or by an atomic operation. Machine code does not show
+//   whether such a read is an acquire operation, so each counts as one. Fences and flags of a lane
+//   count as those of its warp.
 // - The end of an mbarrier phase orders all accesses. The hardware orders only threads that wait
 //   for the phase. Races between other threads are missed, but no race is reported wrongly.
 // - Lanes of one warp are ordered if they execute together or have reconverged between the accesses
 //   (sim/lane_order.hpp).
 //
-// Lanes that write the same byte in one instruction race unless the values are equal. A flag in
-// shared memory that one warp writes and another warp polls is a race, as in compute-sanitizer's
-// racecheck.
+// Lanes that write the same byte in one instruction race unless the values are equal. Reads of a
+// flag do not race, nor do writes of bytes that were read as a flag since the last barrier.
 //
 // Loads may read unwritten bytes if no instruction uses the result (sim/undefined_registers.hpp). A
 // write by cp.async is recorded as a write of the issuing thread when that thread has waited for
-// the copy.
+// the copy, or as a write of the first thread that has waited for the phase of an mbarrier at which
+// the copy arrives.
 //
 // State is kept per cell. A cell is as wide as the narrowest access so far, so every access covers
 // whole cells.
@@ -32,6 +37,7 @@
 
 #include "sim/lane_order.hpp"
 #include "sim/memory_access.hpp"
+#include "sim/pending_copies.hpp"
 #include "sim/warp_order.hpp"
 
 namespace gpuexp::sim {
@@ -54,9 +60,10 @@ struct PastAccess {
 struct Conflict {
   enum class Kind : std::uint8_t {
     unwritten,
-    is_copied,        ///< accesses bytes that cp.async is still copying
-    after_write,      ///< races with an earlier write
-    after_read,       ///< a write that races with an earlier read
+    is_copied,    ///< accesses bytes that cp.async is still copying
+    not_awaited,  ///< bytes of a cp.async that completes a phase for which the warp did not wait
+    after_write,  ///< races with an earlier write
+    after_read,   ///< a write that races with an earlier read
     same_instruction  ///< lanes of one instruction write different values
   };
   Kind kind = Kind::unwritten;
@@ -68,9 +75,8 @@ struct Conflict {
 
 class SharedShadow {
  public:
-  /// `has_counted_barriers`: barriers of the block may have thread counts that include only some
-  /// warps.
-  SharedShadow(std::size_t bytes, std::size_t warps, bool has_counted_barriers = false);
+  /// `orders_warps`: barriers, flags or mbarriers may order only some warps of the block.
+  SharedShadow(std::size_t bytes, std::size_t warps, bool orders_warps = false);
 
   BlockTime& clock() { return clock_; }
 
@@ -80,6 +86,18 @@ class SharedShadow {
   void commit_copies(unsigned warp, LaneMask lanes);
   /// Completes all but the `left` newest groups of the lanes (cp.async.wait_group).
   void wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left);
+  /// Call before an arrival at the mbarrier in two words (sim/mbarrier_words.hpp), so that loads of
+  /// these words count as waits.
+  void add_mbarrier(std::uint64_t mbarrier) { copies_.add_mbarrier(mbarrier); }
+  /// The completion of a lane's earlier copies arrives at an mbarrier (cp.async.mbarrier.arrive).
+  /// Call it before the arrival takes effect.
+  void arrive_after_copies(std::uint64_t mbarrier, unsigned warp, unsigned lane) {
+    copies_.arrive(mbarrier, warp, lane);
+  }
+  void end_phase(std::uint64_t mbarrier) { copies_.end_phase(mbarrier); }
+  /// Call when `lane` has found that the latest phase of the mbarrier has ended.
+  void wait_for_phase(const Accessor& who, unsigned lane, std::uint64_t mbarrier);
+  void fence(unsigned warp) { warp_order_.fence(warp); }
   /// Call when all remaining threads have reached a barrier of the block, or when a phase of an
   /// mbarrier or of the cluster's barrier has ended.
   void release_barrier();
@@ -96,22 +114,28 @@ class SharedShadow {
   std::optional<std::uint64_t> first_unwritten(std::uint64_t address, std::size_t bytes);
 
  private:
-  /// Thread, flags and position in the program, packed.
+  /// Value instead of a time: cp.async is still writing the cell.
+  static constexpr BlockTime kCopying = ~BlockTime{0};
+  /// A record contains the thread (up to 1024 per block), three flags, and the position in the
+  /// program.
   using Record = std::uint32_t;
+  static constexpr unsigned kThreadBits = 10;
+  static constexpr Record kAtomic = 1u << kThreadBits;
+  static constexpr Record kSeveral = 2u << kThreadBits;  ///< unordered atomics of several threads
+  /// Copied by cp.async; the thread is the first one that has waited for the mbarrier's phase.
+  static constexpr Record kAwaited = 4u << kThreadBits;
+  static constexpr unsigned kPlaceShift = kThreadBits + 3;
+  static constexpr Record kThreadMask = kAtomic - 1;
+
+  static Record thread_of(const Accessor& who, unsigned lane) { return who.warp * kLanes + lane; }
+  static Record record_of(const Accessor& who, unsigned lane) {
+    return thread_of(who, lane) | who.place << kPlaceShift;
+  }
+
   struct PartialRead {
     BlockTime time = 0;
     LaneMask lanes = 0;
     unsigned warp = 0;
-  };
-  struct PendingCopy {
-    Lanes64 address;
-    Lanes32 group;
-    LaneMask lanes = 0;
-    unsigned width = 0;
-  };
-  struct CopyState {
-    std::vector<PendingCopy> pending;
-    Lanes32 group{};  ///< group of each lane's next copy
   };
 
   /// Last access of one warp per cell: its time and record. Empty until the warp's first access.
@@ -147,10 +171,18 @@ class SharedShadow {
   WarpPast& past_of(std::vector<WarpPast>& all, unsigned warp) const;
   void note_reads(const Accessor& who, const MemoryAccess& access, const Runs& runs);
   std::optional<Conflict> read(const Accessor& who, const MemoryAccess& access);
+  std::optional<Conflict> read_flag(const Accessor& who, const MemoryAccess& access);
+  void learn_from_flag(const Accessor& who, unsigned lane, const MemoryAccess& access);
+  void note_atomic(const Accessor& who, unsigned lane, const MemoryAccess& access);
+  void mark_flag(std::size_t first, std::size_t cells);
+  bool is_flag(std::size_t cell) const { return !flags_.empty() && flags_[cell] > barrier_; }
+  bool is_mbarrier(const MemoryAccess& access) const {
+    return copies_.is_mbarrier(access.address[first_lane(access.lanes)]);
+  }
   std::optional<Conflict> write(const Accessor& who, const MemoryAccess& access);
   std::optional<Conflict::Kind> read_cell(const Accessor& who, unsigned lane, std::size_t cell);
-  std::optional<Conflict::Kind> check_write(const Accessor& who, Access kind, unsigned lane,
-                                            std::size_t cell) const;
+  std::optional<Conflict::Kind> check_write(const Accessor& who, const MemoryAccess& access,
+                                            unsigned lane, std::size_t cell) const;
   bool races_with_partial_read(const Accessor& who, unsigned lane, std::size_t cell) const;
   std::optional<Conflict> find_overlap(const Accessor& who, const MemoryAccess& access) const;
   Conflict conflict(const Accessor& who, Conflict::Kind kind, unsigned lane, std::size_t cell,
@@ -168,10 +200,12 @@ class SharedShadow {
   std::vector<PartialRead> partial_reads_;
   std::size_t touched_begin_;
   std::size_t touched_end_ = 0;
-  std::vector<CopyState> copies_;
+  /// Time of the last access as a flag, by cell; empty until the first one.
+  std::vector<BlockTime> flags_;
+  PendingCopies copies_;
   WarpOrder warp_order_;
   std::vector<WarpPast> atomics_;
-  std::vector<WarpPast> reads_;  ///< by warp; empty if all barriers are for the whole block
+  std::vector<WarpPast> reads_;  ///< by warp; empty if only barriers of the block order warps
 };
 
 }  // namespace gpuexp::sim
