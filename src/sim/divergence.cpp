@@ -118,14 +118,20 @@ void Divergence::run_another() {
 }
 
 // Releases each group whose lanes have all arrived or exited. Lanes of a group that arrived at the
-// same instruction continue together.
+// same instruction continue together. In a recursive function, lanes may wait at the same barrier
+// at different depths: the deeper ones have saved their participants before they reused the
+// barrier, so that their current participants lack the other lanes.
 void Divergence::release(unsigned barrier) {
   LaneMask candidates = waiting_[barrier];
   while (candidates != 0) {
     const auto lane = static_cast<unsigned>(std::countr_zero(candidates));
     const LaneMask group = participants_[barrier][lane] & ~exited_;
-    candidates &= ~(group | LaneMask{1} << lane);
+    candidates &= ~(LaneMask{1} << lane);
     if ((group & ~waiting_[barrier]) != 0) continue;
+    LaneMask missing = 0;
+    for_each_lane(group, [&](unsigned l) { missing |= group & ~participants_[barrier][l]; });
+    if (barrier < kBarriers && missing != 0) continue;
+    candidates &= ~group;
     waiting_[barrier] &= ~group;
     if (order_) order_->meet(group);
     if (barrier == kCollective) {

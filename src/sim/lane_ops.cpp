@@ -11,6 +11,8 @@ using Kind = Operand::Kind;
 
 enum class Shuffle : std::uint8_t { index, up, down, butterfly };
 
+// The value of a lane that does not execute the instruction is undefined in the PTX ISA. An H200
+// returns 0, and the predicate is true (tests/sim/device_code_test.cpp).
 void run_shfl(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
   const Lanes32& a = read_raw(warp, op.from[0], sa);
@@ -44,7 +46,7 @@ void run_shfl(Warp& warp, const Op& op, LaneMask lanes) {
     }
     if (!valid) from = l;
     in_range |= LaneMask{valid} << l;
-    result[l] = a[from & 31];
+    result[l] = lanes >> (from & 31) & 1 ? a[from & 31] : 0;
   }
   write_predicate(warp, op.to[1], lanes, in_range);
   write(warp, op.to[0], lanes, result);
