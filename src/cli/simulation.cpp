@@ -1,8 +1,11 @@
 #include "cli/simulation.hpp"
 
+#include <memory>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/bounded_output.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 
@@ -28,6 +31,9 @@ std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelRe
   options.blocks = blocks;
   options.launch_timeout_s = launch_timeout_s;
   options.interrupted = interrupted;
+  const auto printed = std::make_shared<BoundedOutput>(
+      [](std::string_view text) { fmt::print(stderr, "{}", text); }, "the kernels");
+  options.print = [printed](std::string_view text) { printed->add(text); };
   device.executor = make_simulated_executor(device.info.spec, resources, options);
   return device;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/types.hpp"
@@ -54,6 +55,8 @@ struct LaunchState {
   /// Called by the thread that executes the block while a warp runs without waiting. If it returns
   /// true, the block throws Stopped. Null: never called.
   const std::function<bool()>* stop = nullptr;
+  /// Receives the text that a thread prints, from several host threads. Null: text is dropped.
+  const std::function<void(std::string_view text)>* print = nullptr;
   /// Whether mma.sync sums in fp32: faster, and accurate enough for branches and addresses.
   bool is_approximate = false;
   /// Whether warps execute without waiting for other warps: barriers and mbarrier phases count as

@@ -10,8 +10,6 @@ namespace {
 
 using Kind = Operand::Kind;
 
-constexpr std::uint32_t kInstructionBytes = 16;
-
 // cp.async copies immediately, but checks treat the copy as pending until a wait completes it.
 void run_commit_copies(Warp& warp, const Op&, LaneMask lanes) {
   warp.block.commit_copies(lanes);
@@ -82,56 +80,6 @@ void decode_bra(const Decoding& in, Op& op) {
   in.refuse_form_if((in.has("U") && !is_uniform) || in.has("DIV") || in.has("CONV"));
   place_each(in, {&op.from[0], nullptr}, 1);
   op.value = in.target(in.operands.back());
-  op.run = run_bra;
-}
-
-void run_indirect(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch, targets;
-  const Lanes32& base = read_raw(warp, op.from[0], scratch);
-  for (unsigned l = 0; l < kLanes; ++l)
-    targets[l] = (base[l] + op.value) / kInstructionBytes;
-  warp.divergence.branch_each(lanes, targets);
-}
-
-// BRX R6 -0x410 and BRXU branch to the address R6 - 0x410, relative to the end of the instruction.
-void decode_brx(const Decoding& in, Op& op) {
-  place_each(in, {&op.from[0], nullptr});
-  op.value =
-      in.listed.address + kInstructionBytes + static_cast<std::uint32_t>(in.operands[1].value);
-  op.run = run_indirect;
-}
-
-// RET R6 0x0 branches to R6, relative to the start of the kernel; the caller has set R6.
-void decode_ret(const Decoding& in, Op& op) {
-  place_each(in, {&op.from[0], nullptr});
-  in.refuse_operands_if(in.operands[1].value != 0);
-  op.run = run_indirect;
-}
-
-// CALL.REL.NOINC R8 0x0 calls the function at R8, relative to the start of the kernel. Code loads
-// R8 from constant bank 2, at the offset that is the function pointer's value. At offset 0, the
-// null pointer, the bank contains 1.
-void run_indirect_call(Warp& warp, const Op& op, LaneMask lanes) {
-  Lanes32 scratch;
-  const Lanes32& target = read_raw(warp, op.from[0], scratch);
-  const std::size_t end = warp.block.launch.program->ops.size() * kInstructionBytes;
-  for_each_lane(lanes, [&](unsigned lane) {
-    if (target[lane] % kInstructionBytes != 0 || target[lane] >= end)
-      throw Fault(FaultKind::other, "the called pointer does not point to a function", target[lane],
-                  lane);
-  });
-  run_indirect(warp, op, lanes);
-}
-
-void decode_call(const Decoding& in, Op& op) {
-  in.refuse_form_if(!in.has("REL") || !in.has("NOINC"));
-  if (in.operands.size() == 2 && in.operands[0].kind == Kind::reg && in.operands[1].value == 0) {
-    op.from[0] = source_of(in.operands[0]);
-    op.run = run_indirect_call;
-    return;
-  }
-  in.refuse_form_if(in.operands.size() != 1);
-  op.value = in.target(in.operands[0]);
   op.run = run_bra;
 }
 
@@ -355,10 +303,6 @@ void run_trap(Warp&, const Op&, LaneMask) {
 
 constexpr OpcodeDecoder kOpcodes[] = {
     {"BRA", decode_bra},
-    {"BRX", decode_brx},
-    {"BRXU", decode_brx},
-    {"RET", decode_ret},
-    {"CALL", decode_call},
     {"EXIT", decode_exit},
     {"BSSY", decode_convergence<run_bssy>},
     {"BSYNC", decode_convergence<run_bsync>},

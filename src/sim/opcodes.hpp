@@ -33,6 +33,8 @@ std::span<const OpcodeDecoder> bulk_opcodes();
 std::span<const OpcodeDecoder> tensor_opcodes();
 std::span<const OpcodeDecoder> lane_opcodes();
 std::span<const OpcodeDecoder> control_opcodes();
+/// Calls, returns, and branches to addresses in registers.
+std::span<const OpcodeDecoder> call_opcodes();
 /// Special registers, such as a thread's index in its block, grid and cluster.
 std::span<const OpcodeDecoder> special_opcodes();
 

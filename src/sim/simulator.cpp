@@ -205,6 +205,7 @@ KernelExecution Simulator::run(const KernelStep& step,
                                const std::optional<BlockSampling>& sampling) {
   LaunchState launch = launch_of(step);
   launch.observation = observation_ ? &*observation_ : nullptr;
+  launch.print = &print;
   // Blocks of a cooperative launch wait for each other, so they take turns, as blocks of a cluster
   // do.
   if (step.cooperative && launch.cluster.count() == 1) launch.cluster = launch.grid;

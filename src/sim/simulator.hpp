@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "family/step.hpp"
@@ -65,6 +66,8 @@ class Simulator {
   /// Called by several host threads, between blocks and within blocks that run for long. If it
   /// returns true, the run throws Stopped.
   std::function<bool()> stop = [] { return false; };
+  /// Receives the text that executed kernels print, from several host threads.
+  std::function<void(std::string_view text)> print = [](std::string_view) {};
   unsigned threads;
   /// Called for kernels that lack machine code for the compute capability. If empty, such kernels
   /// are refused.

@@ -37,6 +37,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
                     const SimulatedOptions& options)
       : device_(device), options_(options), simulator_(kernels, device.compute_capability()) {
     simulator_.stop = [this] { return options_.interrupted() || steady_seconds() > deadline_s_; };
+    simulator_.print = options_.print;
     simulator_.uses_host_loops = true;
     simulator_.find_code = options_.find_code;
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "compile/ptx_compiler.hpp"
 #include "device/device_spec.hpp"
@@ -33,6 +34,8 @@ struct SimulatedOptions {
   sim::FindCode find_code = compiled_from_ptx;
   /// Called by several threads while kernels run. If it returns true, the launch ends.
   std::function<bool()> interrupted = [] { return false; };
+  /// Receives the text that kernels print, from several threads.
+  std::function<void(std::string_view text)> print = [](std::string_view) {};
 };
 
 /// `device` is the GPU that the kernels see and whose machine code is executed. `device` and
