@@ -44,14 +44,14 @@ constexpr PipeOfOpcode kPipes[] = {
     {"MOVM", IssuePipe::lsu},
 
     {"HMMA", IssuePipe::tensor},   {"IMMA", IssuePipe::tensor}, {"DMMA", IssuePipe::tensor},
-    {"BMMA", IssuePipe::tensor},
+    {"BMMA", IssuePipe::tensor},   {"QMMA", IssuePipe::tensor},
 };
 
 bool is_unknown(std::string_view mnemonic) {
   return is_any_of(mnemonic, {"VOTE", "MATCH", "REDUX", "IDP", "VABSDIFF", "VABSDIFF4", "HSET2",
                               "IMNMX", "QSPC", "BMOV", "NANOSLEEP", "STAS", "REDAS",
                               // compute capability 10.0 and later
-                              "IADD", "FMNMX3", "CREDUX"});
+                              "IADD", "FMNMX3", "VIMNMX3", "CREDUX"});
 }
 
 }  // namespace

@@ -33,12 +33,21 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic,
   }
   for (const auto& opcodes :
        {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), call_opcodes(),
-        matrix_opcodes(), mbarrier_opcodes(), bulk_opcodes(), tensor_opcodes(), special_opcodes(),
-        warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(), bit_opcodes(), half_opcodes(),
-        select_opcodes(), conversion_opcodes()}) {
+        matrix_opcodes(), integer_matrix_opcodes(), mbarrier_opcodes(), bulk_opcodes(),
+        tensor_opcodes(), special_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(),
+        bit_opcodes(), half_opcodes(), select_opcodes(), conversion_opcodes()}) {
     if (const OpcodeDecoder* const found = find_among(opcodes, mnemonic)) return found;
   }
   return nullptr;
+}
+
+// Why an instruction without decoder is not executed, and what a kernel can use instead.
+std::string_view refusal_of(std::string_view mnemonic) {
+  if (is_any_of(mnemonic, {"TEX", "TLD", "TLD4", "TXD", "TXQ", "TMML", "SULD", "SUST", "SURED"}))
+    return "fetches of textures and surfaces are not simulated; load through a pointer instead";
+  if (is_any_of(mnemonic, {"LDTM", "STTM"}) || mnemonic.starts_with("UTC"))
+    return "the tensor memory of tcgen05 is not simulated; use mma.sync or wmma instead";
+  return "the simulator does not execute this instruction";
 }
 
 bool reaches_shared(std::string_view mnemonic) {
@@ -116,9 +125,10 @@ Program decode(const KernelCode& code) {
   program.ops.reserve(code.instructions.size());
   for (const ListedInstruction& listed : code.instructions) {
     std::string_view mnemonic;
-    Decoding in{listed, modifiers_of(listed.opcode, mnemonic), read_operands(listed.operands)};
+    Decoding in{listed, modifiers_of(listed.opcode, mnemonic), {}};
     const OpcodeDecoder* decoder = find_decoder(mnemonic, in.modifiers);
-    if (!decoder) in.refuse("the simulator does not execute this instruction");
+    if (!decoder) in.refuse(refusal_of(mnemonic));
+    in.operands = read_operands(listed.operands);
     Op op;
     op.guard = source_of(read_guard(listed.guard));
     decoder->decode(in, op);

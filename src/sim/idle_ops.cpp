@@ -157,7 +157,7 @@ bool multiplies_wide(std::string_view opcode, std::string_view mnemonic) {
 
 unsigned max_written(std::string_view opcode, std::string_view mnemonic, const Op& op, Role role) {
   if (role == Role::multiplies) return kMaxWarpgroupRegisters;
-  if (mnemonic == "HMMA" || mnemonic == "IMMA" || mnemonic == "LDSM") return 4;
+  if (is_any_of(mnemonic, {"HMMA", "IMMA", "BMMA", "QMMA", "LDSM"})) return 4;
   if (mnemonic == "DMMA") return 16;
   if (role == Role::loads || is_constant_load(mnemonic)) return std::max(1, op.width / 4);
   const bool converts = is_any_of(mnemonic, {"F2F", "F2I", "I2F", "FRND"});

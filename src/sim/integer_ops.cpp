@@ -171,19 +171,16 @@ GPUEXP_VECTORIZED void run_add(Warp& warp, const Op& op, LaneMask lanes) {
   write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) { return a + b; });
 }
 
-GPUEXP_VECTORIZED void run_add_halves(Warp& warp, const Op& op, LaneMask lanes) {
-  write_each(warp, op, lanes, [](std::uint32_t a, std::uint32_t b) {
-    return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000));
-  });
-}
-
-GPUEXP_VECTORIZED void run_add_bytes(Warp& warp, const Op& op, LaneMask lanes) {
+// VIADD.16x2 and VIADD.U8x4 add and negate each part of a register by itself.
+template <unsigned bits>
+GPUEXP_VECTORIZED void run_add_parts(Warp& warp, const Op& op, LaneMask lanes) {
+  constexpr std::uint32_t kPart = (1u << bits) - 1;
   write_each<read_raw>(warp, op, lanes, [&](std::uint32_t a, std::uint32_t b) {
     std::uint32_t sum = 0;
-    for (unsigned shift = 0; shift < 32; shift += 8) {
+    for (unsigned shift = 0; shift < 32; shift += bits) {
       const std::uint32_t x = op.from[0].negated ? 0u - (a >> shift) : a >> shift;
       const std::uint32_t y = op.from[1].negated ? 0u - (b >> shift) : b >> shift;
-      sum |= ((x + y) & 0xff) << shift;
+      sum |= ((x + y) & kPart) << shift;
     }
     return sum;
   });
@@ -205,9 +202,9 @@ void decode_viadd(const Decoding& in, Op& op) {
   const bool is_bytes = in.has("U8x4");
   const bool is_saturated = in.has("S32") && in.has("ISAT");
   const std::size_t known = is_saturated ? 2 : is_pair || is_bytes ? 1 : 0;
-  in.refuse_form_if(in.modifiers.size() != known || (is_pair && op.from[1].negated));
-  op.run = is_pair        ? run_add_halves
-           : is_bytes     ? run_add_bytes
+  in.refuse_form_if(in.modifiers.size() != known);
+  op.run = is_pair        ? run_add_parts<16>
+           : is_bytes     ? run_add_parts<8>
            : is_saturated ? run_add_saturated
                           : run_add;
 }

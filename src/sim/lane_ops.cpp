@@ -187,9 +187,10 @@ void run_r2ur(Warp& warp, const Op& op, LaneMask lanes) {
   write_predicate(warp, op.to[1], lanes, others);
 }
 
-// R2UR UR4, R5 and R2UR.OR P0, UR4, R5
+// R2UR UR4, R5 and R2UR.OR P0, UR4, R5. R2UR.BROADCAST, by which ptxas moves the result of a
+// shuffle from one lane, may have other values in other lanes.
 void decode_r2ur(const Decoding& in, Op& op) {
-  in.refuse_form_if(in.modifiers.size() > in.has("OR"));
+  in.refuse_form_if(in.modifiers.size() > (in.has("OR") || in.has("BROADCAST") ? 1 : 0));
   place_each(in, {&op.to[1], &op.to[0], &op.from[0]}, 2);
   op.kind = in.has("OR");
   op.run = run_r2ur;

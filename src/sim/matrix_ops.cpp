@@ -15,15 +15,24 @@ namespace {
 // Layout of fragments in mma.sync (PTX ISA): lane l holds rows l / 4 and l / 4 + 8 of A and D, and
 // column l / 4 of B. l mod 4 selects the columns of A and D and the rows of B.
 
-enum class Element : std::uint8_t { f16, bf16, tf32, s8 };
+enum class Element : std::uint8_t { f16, bf16, tf32, e4m3, e5m2 };
 
 constexpr unsigned kM = 16;
 constexpr unsigned kN = 8;
 static_assert(kN == kRowColumns);
-constexpr unsigned kMaxK = 16;
+constexpr unsigned kMaxK = 32;
 
-/// One element per lane of a register that holds one or two elements. `which` = 0 is the lower
-/// element.
+unsigned elements_per_register(Element type) {
+  switch (type) {
+    case Element::tf32: return 1;
+    case Element::e4m3:
+    case Element::e5m2: return 4;
+    default: return 2;
+  }
+}
+
+/// One element per lane of a register that holds one, two or four elements. `which` = 0 is the
+/// lowest element.
 struct Elements {
   Lanes<double> values;
   Lanes<std::int32_t> exponents;
@@ -43,10 +52,23 @@ struct Elements {
     finite = finite && infinite == 0;
   }
 
+  // e4m3 has no infinity, and only one NaN of each sign (PTX ISA, "Alternate floating point data
+  // formats").
+  void read_e4m3(const Lanes32& bits, unsigned shift) {
+    for (unsigned l = 0; l < kLanes; ++l) {
+      const std::uint32_t element = bits[l] >> shift & 0xff;
+      values[l] = value_of_e4m3(element);
+      exponents[l] = tensor_exponent<kE4m3>(element);
+      finite = finite && !std::isnan(values[l]);
+    }
+  }
+
   GPUEXP_INLINED void read(const Lanes32& bits, Element type, unsigned which) {
     switch (type) {
       case Element::f16: return read<kFp16>(bits, 16 * which);
       case Element::bf16: return read<kBf16>(bits, 16 * which);
+      case Element::e4m3: return read_e4m3(bits, 8 * which);
+      case Element::e5m2: return read<kE5m2>(bits, 8 * which);
       default: return read<kTf32>(bits, 13);  // the lower 13 bits are not read
     }
   }
@@ -183,10 +205,11 @@ GPUEXP_VECTORIZED void run_rough_mma(Warp& warp, const Op& op) {
 GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
   if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
   if (warp.block.launch.is_alone) return;
-  if (warp.block.launch.is_approximate) return run_rough_mma(warp, op);
   const auto type = static_cast<Element>(op.kind);
+  const auto type_of_b = static_cast<Element>(op.bank);
   const unsigned k_count = op.value;
-  const unsigned per_register = type == Element::tf32 ? 1 : 2;
+  const unsigned per_register = elements_per_register(type);
+  if (warp.block.launch.is_approximate && per_register <= 2) return run_rough_mma(warp, op);
   // The order of k differs from the PTX ISA: values of k that the lanes of a row hold at the same
   // position of a register are adjacent, both in A and in B. Sums are exact, so the order does not
   // matter.
@@ -206,7 +229,7 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
                       kQuarter * sizeof a_exponent[0][0]);
         }
       }
-      in.read(warp.registers[next_register(op.from[1], r).index], type, i);
+      in.read(warp.registers[next_register(op.from[1], r).index], type_of_b, i);
       for (unsigned l = 0; l < kLanes; ++l) {
         b[k + l % kQuarter][l / kQuarter] = in.values[l];
         b_exponent[k + l % kQuarter][l / kQuarter] = in.exponents[l];
@@ -261,6 +284,7 @@ GPUEXP_VECTORIZED void run_mma(Warp& warp, const Op& op, LaneMask lanes) {
 }
 
 void decode_hmma(const Decoding& in, Op& op) {
+  if (in.has("SP")) in.refuse("products of sparse matrices (mma.sp) are not simulated");
   in.refuse_operands_if(in.operands.size() != 4 || in.modifiers.size() < 2);
   place(in, op);
   const std::string_view shape = in.modifiers.front();
@@ -268,53 +292,28 @@ void decode_hmma(const Decoding& in, Op& op) {
   op.kind = static_cast<std::uint8_t>(in.has("TF32")   ? Element::tf32
                                       : in.has("BF16") ? Element::bf16
                                                        : Element::f16);
+  op.bank = op.kind;
   op.kind2 = in.modifiers[1] == "F16";
   if (op.value == 0 || (shape == "1684" && !in.has("TF32")))
     in.refuse("this shape is not executed");
   op.run = run_mma;
 }
 
-// IMMA.16832: a register holds four bytes of a 32-byte row of A or column of B.
-GPUEXP_VECTORIZED void run_imma(Warp& warp, const Op& op, LaneMask lanes) {
-  constexpr unsigned kK = 32;
-  if (lanes != kAllLanes) throw Fault("mma is executed by only some lanes of a warp");
-  std::int32_t a[16][kK];
-  std::int32_t b[kK][8];
-  const auto byte_of = [](std::uint32_t bits, unsigned i) {
-    return std::int32_t{static_cast<std::int8_t>(bits >> 8 * i)};
-  };
-  for (unsigned l = 0; l < kLanes; ++l) {
-    for (unsigned r = 0; r < 2; ++r) {
-      for (unsigned i = 0; i < 4; ++i) {
-        const unsigned k = 16 * r + 4 * (l % 4) + i;
-        for (unsigned half = 0; half < 2; ++half)
-          a[l / 4 + 8 * half][k] =
-              byte_of(warp.registers[next_register(op.from[0], 2 * r + half).index][l], i);
-        b[k][l / 4] = byte_of(warp.registers[next_register(op.from[1], r).index][l], i);
-      }
-    }
-  }
-  std::array<Lanes32, 4> d;
-  for (unsigned l = 0; l < kLanes; ++l) {
-    for (unsigned i = 0; i < 4; ++i) {
-      const unsigned row = l / 4 + 8 * (i / 2);
-      const unsigned column = 2 * (l % 4) + i % 2;
-      std::uint32_t sum = warp.registers[next_register(op.from[2], i).index][l];
-      for (unsigned k = 0; k < kK; ++k)
-        sum += static_cast<std::uint32_t>(a[row][k] * b[k][column]);
-      d[i][l] = sum;
-    }
-  }
-  for (unsigned i = 0; i < 4; ++i)
-    write(warp, next_register(op.to[0], i), lanes, d[i]);
-}
-
-void decode_imma(const Decoding& in, Op& op) {
-  in.refuse_form_if(in.operands.size() != 4 || in.modifiers.size() != 3 ||
-                    in.modifiers[0] != "16832" || in.modifiers[1] != "S8" ||
-                    in.modifiers[2] != "S8");
+// QMMA.16832.F32.E4M3.E5M2 (compute capability 8.9 and 12.0): A and B have elements of 8 bits. The
+// places that its sums keep are not known, and assumed to be those of HMMA.
+void decode_qmma(const Decoding& in, Op& op) {
+  in.refuse_operands_if(in.operands.size() != 4);
+  in.refuse_form_if(in.modifiers.size() != 4 || in.modifiers[0] != "16832");
   place(in, op);
-  op.run = run_imma;
+  const auto type_of = [&](std::string_view name) {
+    in.refuse_form_if(name != "E4M3" && name != "E5M2");
+    return static_cast<std::uint8_t>(name == "E4M3" ? Element::e4m3 : Element::e5m2);
+  };
+  op.value = 32;
+  op.kind = type_of(in.modifiers[2]);
+  op.bank = type_of(in.modifiers[3]);
+  op.kind2 = in.modifiers[1] == "F16";
+  op.run = run_mma;
 }
 
 // DMMA: lane l holds row l / 4 of A and, if A has 16 rows, row l / 4 + 8, at k = l mod 4, l mod 4 +
@@ -392,7 +391,7 @@ void decode_movm(const Decoding& in, Op& op) {
 
 constexpr OpcodeDecoder kOpcodes[] = {
     {"HMMA", decode_hmma},
-    {"IMMA", decode_imma},
+    {"QMMA", decode_qmma},
     {"DMMA", decode_dmma},
     {"MOVM", decode_movm},
 };

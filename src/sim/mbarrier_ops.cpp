@@ -141,7 +141,12 @@ void decode_arrive(const Decoding& in, Op& op) {
 // SYNCS.ARRIVE.TRANS64.A1T0 R4, [R2+URZ+0x8], RZ
 // SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], R0
 // SYNCS.CCTL.IV [UR6]
+// SYNCS.CCTL.IVALL writes cached mbarriers of the block back, and has no operands.
 void decode_syncs(const Decoding& in, Op& op) {
+  if (in.has("CCTL") && in.has("IVALL") && in.operands.empty()) {
+    op.run = run_noop;
+    return;
+  }
   if (in.has("ARRIVE")) return decode_arrive(in, op);
   if (in.has("CCTL") && in.has("IV") && in.operands.size() == 1) {
     op.from[0] = source_of(in.operands[0]);

@@ -21,6 +21,8 @@ std::span<const OpcodeDecoder> half_opcodes();
 std::span<const OpcodeDecoder> conversion_opcodes();
 /// Tensor core instructions of one warp.
 std::span<const OpcodeDecoder> matrix_opcodes();
+/// Tensor core products of integers and of single bits.
+std::span<const OpcodeDecoder> integer_matrix_opcodes();
 /// Products of a warpgroup (wgmma), whose matrices in shared memory are given by descriptors.
 std::span<const OpcodeDecoder> warpgroup_opcodes();
 std::span<const OpcodeDecoder> memory_opcodes();

@@ -163,6 +163,7 @@ Operand read_value(Scanner& scan) {
     operand.kind = Kind::constant;
     operand.bank = static_cast<std::uint8_t>(scan.integer());
     if (!scan.take("]")) scan.fail();
+    scan.take(" ");
     take_address(scan, operand);
   } else if (scan.take("desc[UR")) {
     operand.kind = Kind::memory;
@@ -234,11 +235,13 @@ Operand read_operand(std::string_view text) {
 
 std::vector<Operand> read_operands(std::string_view text) {
   std::vector<Operand> operands;
-  // In BRX R6 -0x410 and RET.REL.NODEC R10 0x0, a blank separates the operands.
+  // In BRX R6 -0x410 and RET.REL.NODEC R10 0x0, a blank separates the operands. The blank in
+  // c[0x3] [0x4].H1_H1, a half of a constant, does not.
   while (!text.empty()) {
     std::size_t end = text.find(',');
     const std::size_t blank = text.find(' ');
     if (blank != std::string_view::npos && blank < end && !text.substr(0, blank).empty() &&
+        !text.substr(blank).starts_with(" [") &&
         text.find_first_not_of(' ', blank) != text.find(',', blank))
       end = blank;
     const std::string_view one = trimmed(text.substr(0, end));

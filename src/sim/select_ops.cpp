@@ -73,6 +73,12 @@ GPUEXP_INLINED std::uint32_t chosen_of(const Op& op, std::uint32_t a, std::uint3
   return half(0) | half(16) << 16;
 }
 
+std::uint32_t sum_of(const Op& op, std::uint32_t a, std::uint32_t b) {
+  if (!(op.value & kPairs)) return a + b;
+  constexpr std::uint32_t kHigh = 0xffff0000;
+  return ((a + b) & ~kHigh) | ((a & kHigh) + (b & kHigh));
+}
+
 // Minimum if the predicate is true, else maximum. VIADDMNMX first adds two sources.
 GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 sa, sb, sc, result;
@@ -81,12 +87,26 @@ GPUEXP_VECTORIZED void run_minmax(Warp& warp, const Op& op, LaneMask lanes) {
   if (adds) {
     const Lanes32& more = read_integer(warp, op.from[1], sc);
     for (unsigned l = 0; l < kLanes; ++l)
-      a[l] += more[l];
+      a[l] = sum_of(op, a[l], more[l]);
   }
   const Lanes32& b = read_integer(warp, op.from[adds ? 2 : 1], sb);
   const LaneMask minimum = read_predicate(warp, op.from[adds ? 3 : 2]);
   for (unsigned l = 0; l < kLanes; ++l)
     result[l] = chosen_of(op, a[l], b[l], minimum >> l & 1);
+  write(warp, op.to[0], lanes, result);
+}
+
+// VIMNMX3: the minimum or maximum of three values.
+GPUEXP_VECTORIZED void run_minmax3(Warp& warp, const Op& op, LaneMask lanes) {
+  Lanes32 sa, sb, sc, result;
+  const Lanes32& a = read_integer(warp, op.from[0], sa);
+  const Lanes32& b = read_integer(warp, op.from[1], sb);
+  const Lanes32& c = read_integer(warp, op.from[2], sc);
+  const LaneMask minimum = read_predicate(warp, op.from[3]);
+  for (unsigned l = 0; l < kLanes; ++l) {
+    const bool is_min = minimum >> l & 1;
+    result[l] = chosen_of(op, chosen_of(op, a[l], b[l], is_min), c[l], is_min);
+  }
   write(warp, op.to[0], lanes, result);
 }
 
@@ -121,8 +141,14 @@ void decode_minmax(const Decoding& in, Op& op) {
 
 void decode_add_minmax(const Decoding& in, Op& op) {
   place_minmax(in, op, 4);
-  in.refuse_form_if(op.value & (kPairs | kBytes));
+  const bool negates_pairs = op.value & kPairs && (op.from[0].negated || op.from[1].negated);
+  in.refuse_form_if(op.value & kBytes || negates_pairs);
   op.kind2 = 1;
+}
+
+void decode_minmax3(const Decoding& in, Op& op) {
+  place_minmax(in, op, 4);
+  op.run = run_minmax3;
 }
 
 template <class T>
@@ -230,6 +256,7 @@ constexpr OpcodeDecoder kOpcodes[] = {
     {"UVIMNMX", decode_minmax},
     {"IMNMX", decode_minmax},
     {"VIADDMNMX", decode_add_minmax},
+    {"VIMNMX3", decode_minmax3},
     {"ISETP", decode_isetp},
     {"UISETP", decode_isetp},
     {"MOV", decode_selection<Reads::integer, run_mov>},

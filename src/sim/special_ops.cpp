@@ -46,7 +46,9 @@ constexpr Special kSpecials[] = {
     // Code uses it only to locate the cluster's sizes in constant bank 0.
     {"SR_CgaSize", kZero},
     {"SR_CLOCKLO", kClock},
-    {"SR_GLOBALTIMERLO", kClock}};
+    {"SR_CLOCKHI", kZero},
+    {"SR_GLOBALTIMERLO", kClock},
+    {"SR_GLOBALTIMERHI", kZero}};
 
 void run_special(Warp& warp, const Op& op, LaneMask lanes) {
   Lanes32 value;
