@@ -4,6 +4,16 @@
 
 namespace gpuexp::sim {
 
+namespace {
+
+// Lanes at a WARPSYNC wait for lanes with the same mask. Other lanes of the mask may be at an
+// earlier WARPSYNC, with a smaller mask.
+bool have_mask(LaneMask group, const std::array<LaneMask, kLanes>& masks, LaneMask exited) {
+  return (group & ~lanes_where([&](unsigned l) { return (masks[l] & ~exited) == group; })) == 0;
+}
+
+}  // namespace
+
 void Divergence::branch(LaneMask taken, std::uint32_t target) {
   const LaneMask others = running_.lanes & ~taken;
   if (others == 0) {
@@ -131,6 +141,7 @@ void Divergence::release(unsigned barrier) {
     LaneMask missing = 0;
     for_each_lane(group, [&](unsigned l) { missing |= group & ~participants_[barrier][l]; });
     if (barrier < kBarriers && missing != 0) continue;
+    if (barrier == kWarpSync && !have_mask(group, participants_[barrier], exited_)) continue;
     candidates &= ~group;
     waiting_[barrier] &= ~group;
     if (order_) order_->meet(group);
