@@ -27,6 +27,7 @@ ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
 
 CubinKernels::CubinKernels(const ObjectDump& dump, const std::string& source_root)
     : owned_(read_kernels(dump, source_root.empty() ? GPUEXP_SOURCE_ROOT : source_root)),
+      data_(std::make_unique<const ModuleData>(read_module_data(dump.elf))),
       parameter_bytes_(parameter_sizes(dump.elf)) {
   for (const CompiledKernel& kernel : owned_) {
     KernelResource& row = rows_[kernel.lowered_name];
@@ -39,6 +40,7 @@ CubinKernels::CubinKernels(const ObjectDump& dump, const std::string& source_roo
     row.launches_kernels = kernel.launches_kernels;
     row.instructions = kernel.instructions.c_str();
     row.code = kernel.code;
+    row.module_data = data_.get();
   }
 }
 

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "compile/toolkit_tools.hpp"
 #include "sass/compiled_kernels.hpp"
 #include "sass/kernel_resource.hpp"
+#include "sass/module_data.hpp"
 
 namespace gpuexp {
 
@@ -35,13 +37,15 @@ class CubinKernels {
 
   /// The kernel, without a host stub; null if the cubin lacks it. Valid while this object exists.
   const KernelResource* find(const std::string& lowered_name) const;
+  const ModuleData& data() const { return *data_; }
   /// All kernels by lowered name.
   const std::map<std::string, KernelResource>& rows() const { return rows_; }
   /// Sizes of the kernel's parameters in order.
   const std::vector<std::int64_t>& parameter_bytes(const std::string& lowered_name) const;
 
  private:
-  std::vector<CompiledKernel> owned_;  ///< storage for rows_
+  std::vector<CompiledKernel> owned_;      ///< storage for rows_
+  std::unique_ptr<const ModuleData> data_;  ///< its address is part of rows_
   std::map<std::string, KernelResource> rows_;
   std::map<std::string, std::vector<std::int64_t>> parameter_bytes_;
 };

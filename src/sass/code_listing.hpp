@@ -35,6 +35,8 @@ struct ListedInstruction {
 using ConstantBanks = std::map<unsigned, std::vector<std::uint32_t>>;
 inline constexpr unsigned kKernelBank = 2;
 inline constexpr unsigned kModuleBank = 3;
+/// Bank in which the loader of a module stores addresses of __device__ variables and functions.
+inline constexpr unsigned kAddressBank = 4;
 
 /// One kernel on one architecture, followed by the functions that it calls.
 struct KernelCode {

@@ -44,6 +44,8 @@ class CodeText {
   std::size_t size_ = 0;
 };
 
+struct ModuleData;
+
 /// One kernel on one architecture: its instructions, and the resources that determine occupancy. A
 /// kernel has one row per architecture for which the program contains machine code.
 struct KernelResource {
@@ -71,6 +73,9 @@ struct KernelResource {
   const char* instructions = "";
   /// Machine code, for read_code_text() (sass/code_listing.hpp). Empty without nvdisasm.
   CodeText code = {};
+  /// Variables of the kernel's module (sass/module_data.hpp), valid until the program ends; null if
+  /// they are unknown.
+  const ModuleData* module_data = nullptr;
 };
 
 /// The kernel's name in its source, with template arguments and without namespaces:

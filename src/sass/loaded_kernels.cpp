@@ -1,5 +1,6 @@
 #include "sass/loaded_kernels.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -45,6 +46,19 @@ void compile_loaded(const std::vector<const void*>& kernels, int compute_capabil
       // A later call throws it, too.
     }
   });
+}
+
+void* LoadedKernels::variable(const void* kernel, const std::string& lowered_name) {
+  const std::lock_guard lock(variables_mutex_);
+  return &variables_.try_emplace({kernel, lowered_name}, LoadedVariable{lowered_name, kernel})
+              .first->second;
+}
+
+const LoadedVariable* LoadedKernels::find_variable(const void* variable) const {
+  const std::lock_guard lock(variables_mutex_);
+  const auto found = std::ranges::find_if(
+      variables_, [&](const auto& known) { return &known.second == variable; });
+  return found == variables_.end() ? nullptr : &found->second;
 }
 
 }  // namespace gpuexp

@@ -4,8 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gpuexp {
@@ -31,7 +33,15 @@ struct LoadedKernel {
   std::function<LoadedCode(int compute_capability)> code;
 };
 
-/// The loaded kernels of this process. Several threads may call the functions.
+/// A __device__ or __constant__ variable of the module that contains a loaded kernel. Its address
+/// stands for the variable's memory in a CopyStep.
+struct LoadedVariable {
+  std::string lowered_name;
+  const void* kernel = nullptr;  ///< address of the kernel
+};
+
+/// The loaded kernels of this process, and variables of their modules. Several threads may call the
+/// functions.
 class LoadedKernels {
  public:
   static LoadedKernels& global();
@@ -41,9 +51,16 @@ class LoadedKernels {
   /// Null if the address is not that of a loaded kernel.
   const LoadedKernel* find(const void* kernel) const;
 
+  /// The address of the variable with this name in the kernel's module, which stays valid.
+  void* variable(const void* kernel, const std::string& lowered_name);
+  /// Null if the address is not that of a variable.
+  const LoadedVariable* find_variable(const void* variable) const;
+
  private:
   mutable std::shared_mutex mutex_;
   std::map<const void*, std::unique_ptr<const LoadedKernel>> kernels_;
+  mutable std::mutex variables_mutex_;
+  std::map<std::pair<const void*, std::string>, LoadedVariable> variables_;
 };
 
 /// Compiles those of the kernels that are loaded kernels, on at most `threads` threads. Errors are

@@ -10,8 +10,16 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "sim/module_memory.hpp"
 
 namespace gpuexp::sim {
+
+std::span<const std::byte> LaunchState::constant_bank(unsigned bank) const {
+  if (bank == 0) return constants;
+  if (module && bank == kModuleBank) return module->constants();
+  if (module && bank == kAddressBank) return module->addresses();
+  return program->constant_bank(bank);
+}
 
 namespace {
 
@@ -56,6 +64,8 @@ Block::Block(const LaunchState& of, Extent at, const Membership& in)
   if (!launch.checks.memory) return;
   checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block,
                                            launch.shared_bytes, warps_.size());
+  if (launch.group_memory)
+    checks_->set_group_memory({*launch.group_memory, *launch.group_memory + kGroupMemoryBytes});
   for (const auto& warp : warps_)
     checks_->follow(*warp);
 }

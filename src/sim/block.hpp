@@ -36,6 +36,12 @@ struct PlacedTensorMap {
   const TensorMap* map = nullptr;
 };
 
+class ModuleMemory;
+
+/// Size of the shared memory that the system reserves for cooperative groups
+/// (cooperative_groups/details/memory.h).
+inline constexpr std::size_t kGroupMemoryBytes = 288;
+
 struct LaunchState {
   const Program* program = nullptr;
   std::vector<Op> ops;  ///< ops with this launch's constants as immediates; empty: use Program::ops
@@ -44,10 +50,13 @@ struct LaunchState {
   Extent block;
   Extent cluster;  ///< cluster size in blocks
   std::size_t shared_bytes = 0;
+  /// Offset in shared memory of kGroupMemoryBytes that cooperative groups use; empty: none.
+  std::optional<std::size_t> group_memory;
   /// Number of warps per block to execute; further warps count as exited.
   unsigned max_warps = ~0u;
-  unsigned registers = 255;          ///< registers per thread
-  std::vector<std::byte> constants;  ///< constant bank 0: launch sizes and parameters
+  unsigned registers = 255;              ///< registers per thread
+  std::vector<std::byte> constants;      ///< constant bank 0: launch sizes and parameters
+  const ModuleMemory* module = nullptr;  ///< the kernel's variables; null: unknown
   std::vector<PlacedTensorMap> tensor_maps;
   Checks checks;
   const Observation* observation = nullptr;  ///< records per instruction or warp; null: none
@@ -64,6 +73,8 @@ struct LaunchState {
   /// resolve to this block.
   bool is_alone = false;
 
+  /// Contents of a constant bank; empty if they are unknown.
+  std::span<const std::byte> constant_bank(unsigned bank) const;
   const std::vector<Op>& executed_ops() const { return ops.empty() ? program->ops : ops; }
 };
 

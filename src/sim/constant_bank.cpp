@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,13 @@ struct Layout {
   std::optional<std::size_t> shared_window;
   std::size_t local_window;
   std::size_t stack;
+  /// %dynamic_smem_size
+  std::size_t dynamic_shared;
+  /// SR_SMEMSZ minus %total_smem_size: shared memory that the system reserves.
+  std::size_t not_own_shared;
+  /// %reserved_smem_offset_1: shared memory in which cooperative groups keep the barriers and
+  /// values of tiles of several warps.
+  std::size_t group_memory;
   /// 8 bytes that accesses to global memory use as a descriptor. The simulator ignores them.
   std::size_t global_descriptor;
   std::size_t parameters;
@@ -39,15 +47,32 @@ struct Layout {
   std::optional<Clusters> clusters;
 };
 
-constexpr Layout kLayout80{0x0, 0xc, 0x18, 0x20, 0x28, 0x118, 0x160, std::nullopt};
-constexpr Layout kLayout90{
-    0x0,  0xc,   std::nullopt, 0x20,
-    0x28, 0x208, 0x210,        Layout::Clusters{0x140, 0x144, 0x150, 0x15c, 0x188, 0x198}};
-// Code reads the cluster size from a table, indexed by SR_CgaSize. The simulator's table has one
-// entry.
-constexpr Layout kLayout100{
-    0x360, 0x370, std::nullopt, 0x2f8,
-    0x37c, 0x358, 0x380,        Layout::Clusters{0x36c, 0x2a0, 0x2b0, 0x2c0, 0x2cc, 0x348}};
+constexpr Layout kLayout80{0x0,   0xc,   0x18,  0x20,  0x28,        0x2c,
+                           0x114, 0x124, 0x118, 0x160, std::nullopt};
+constexpr Layout kLayout90{0x0,
+                           0xc,
+                           std::nullopt,
+                           0x20,
+                           0x28,
+                           0x2c,
+                           0x114,
+                           0x6c,
+                           0x208,
+                           0x210,
+                           Layout::Clusters{0x140, 0x144, 0x150, 0x15c, 0x188, 0x198}};
+// Code reads the cluster size and other values from tables, indexed by SR_CgaSize. The simulator's
+// tables have one entry.
+constexpr Layout kLayout100{0x360,
+                            0x370,
+                            std::nullopt,
+                            0x2f8,
+                            0x37c,
+                            0x2ac,
+                            0x16c,
+                            0x27c,
+                            0x358,
+                            0x380,
+                            Layout::Clusters{0x36c, 0x2a0, 0x2b0, 0x2c0, 0x2cc, 0x348}};
 
 const Layout& layout_of(int compute_capability) {
   return compute_capability >= 100 ? kLayout100 : compute_capability >= 90 ? kLayout90 : kLayout80;
@@ -69,7 +94,9 @@ bool is_known(std::size_t offset, const Layout& layout) {
   return is_cluster_value || is_in(layout.block, kDimensions) || is_in(layout.grid, kDimensions) ||
          (layout.shared_window && is_in(*layout.shared_window, 2)) ||
          is_in(layout.local_window, 2) || is_in(layout.stack, 1) ||
-         is_in(layout.global_descriptor, 2) || offset >= layout.parameters;
+         is_in(layout.dynamic_shared, 1) || is_in(layout.not_own_shared, 1) ||
+         is_in(layout.group_memory, 1) || is_in(layout.global_descriptor, 2) ||
+         offset >= layout.parameters;
 }
 
 // Offsets of the arguments and of their end, aligned relative to the start of the bank.
@@ -83,6 +110,16 @@ std::vector<std::size_t> parameter_offsets(const PackedArguments& arguments, std
   }
   offsets.push_back(end);
   return offsets;
+}
+
+// Also in a table whose index is in a register: "c[0x0][R5+0x27c]".
+bool reads_at(const Program& program, std::size_t offset) {
+  const std::string last = fmt::format("{:#x}]", offset);
+  return std::any_of(program.listed.begin(), program.listed.end(), [&](const auto& i) {
+    return i.operands.find("c[0x0][") != i.operands.npos &&
+           (i.operands.find("[" + last) != i.operands.npos ||
+            i.operands.find("+" + last) != i.operands.npos);
+  });
 }
 
 bool reads(const Program& program, std::size_t offset) {
@@ -129,6 +166,12 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
   if (layout.shared_window) put(*layout.shared_window, kSharedWindow);
   put(layout.local_window, kLocalWindow);
   put(layout.stack, kLocalBytes);
+  put(layout.dynamic_shared, static_cast<std::uint32_t>(shape.dynamic_shared_bytes));
+  const std::size_t reserved = reserved_shared_bytes(compute_capability);
+  const bool adds = launch.group_memory && *launch.group_memory >= reserved;
+  put(layout.not_own_shared, static_cast<std::uint32_t>(reserved + (adds ? kGroupMemoryBytes : 0)));
+  if (launch.group_memory)
+    put(layout.group_memory, static_cast<std::uint32_t>(*launch.group_memory));
   if (layout.clusters) {
     put_clusters(shape, *layout.clusters, put);
     put(layout.clusters->parameters_address,
@@ -141,6 +184,55 @@ void set_constants(LaunchState& launch, const KernelStep& step, int compute_capa
       launch.tensor_maps.push_back(
           {reinterpret_cast<std::uint64_t>(bank.data() + offsets[i]), map});
   }
+}
+
+Fault unknown_variable() {
+  return Fault("the address of a global variable (constant bank 4) is not known");
+}
+
+std::vector<Op> with_constants(const LaunchState& launch) {
+  std::vector<Op> ops = launch.program->ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const ListedInstruction& listed = launch.program->listed[i];
+    if (loads_constants(listed.opcode)) continue;
+    for (Source& from : ops[i].from) {
+      if (from.kind != Operand::Kind::constant) continue;
+      const std::span<const std::byte> bytes = launch.constant_bank(from.bank);
+      if (from.bank == kAddressBank && bytes.empty()) {
+        ops[i].run = [](Warp&, const Op&, LaneMask) { throw unknown_variable(); };
+        from = {};
+        continue;
+      }
+      if (from.bits + kWord > bytes.size())
+        throw std::runtime_error(fmt::format("{} reads outside of constant bank {}, at {:#x}",
+                                             listed.opcode, from.bank, from.bits));
+      std::uint64_t value = 0;
+      std::memcpy(&value, bytes.data() + from.bits,
+                  std::min(sizeof value, bytes.size() - from.bits));
+      from.kind = Operand::Kind::integer;
+      from.bits = value;
+    }
+  }
+  return ops;
+}
+
+std::size_t reserved_shared_bytes(int compute_capability) {
+  return compute_capability >= 90 ? 1024 : 0;
+}
+
+bool uses_group_memory(const Program& program, int compute_capability) {
+  return reads_at(program, layout_of(compute_capability).group_memory);
+}
+
+void add_group_memory(LaunchState& launch, int compute_capability) {
+  const std::size_t reserved = reserved_shared_bytes(compute_capability);
+  if (reserved > 0) {
+    launch.group_memory = reserved - kGroupMemoryBytes;
+    return;
+  }
+  constexpr std::size_t kAlignment = 16;
+  launch.group_memory = (launch.shared_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  launch.shared_bytes = *launch.group_memory + kGroupMemoryBytes;
 }
 
 bool has_fixed_clusters(const Program& program, int compute_capability) {

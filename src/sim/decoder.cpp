@@ -95,19 +95,6 @@ void mark_flags(Program& program) {
       (has_fences && (has_flags || has_any(program, {"ATOMS"}))) || has_any(program, {"ARRIVES"});
 }
 
-// Bank of addresses of global variables, such as the digits of 2/π with which sinf reduces huge
-// arguments. Only the driver knows the addresses; code may load them on a path that is never taken.
-constexpr unsigned kAddressBank = 4;
-
-void fault_when_executed(Op& op) {
-  op.run = [](Warp&, const Op&, LaneMask) {
-    throw Fault("the address of a global variable (constant bank 4) is not known");
-  };
-  for (Source& from : op.from) {
-    if (from.kind == Operand::Kind::constant) from = {};
-  }
-}
-
 }  // namespace
 
 OpClass class_of(const ListedInstruction& listed) {
@@ -138,11 +125,7 @@ Program decode(const KernelCode& code) {
         if (operand.has_base || (operand.bank != 0 && operand.bank != kKernelBank &&
                                  operand.bank != kModuleBank && operand.bank != kAddressBank))
           in.refuse("its constant operand is not executed");
-        if (operand.bank == kAddressBank) {
-          fault_when_executed(op);
-        } else {
-          program.has_constant_operands = true;
-        }
+        program.has_constant_operands = true;
       }
     }
     program.classes.push_back(class_of(listed));

@@ -70,6 +70,11 @@ MemoryChecks::MemoryChecks(GlobalMemory& global, const Program& program, const E
     orders_.emplace_back(shadow_.clock());
 }
 
+void MemoryChecks::set_group_memory(const AddressRange& range) {
+  group_memory_ = range;
+  shadow_.set_written(range.begin, range.end - range.begin);
+}
+
 void MemoryChecks::follow(Warp& warp) {
   if (!orders_.empty()) warp.divergence.tell(orders_[warp.index]);
 }
@@ -169,6 +174,10 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
         throw Fault(FaultKind::misaligned, describe_misaligned(address, width, " of shared memory"),
                     address, lane);
     });
+  }
+  if (group_memory_.has({access.shape.first, access.shape.last + width})) {
+    if (is_atomic(access.kind)) shadow_.release_barrier();
+    return;
   }
   const Accessor who = accessor(warp);
   const auto conflict = shadow_.note(who, access);

@@ -20,6 +20,11 @@ class MemoryChecks {
   MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
                std::size_t shared_bytes, std::size_t warps);
 
+  /// Declares the shared memory in which cooperative groups synchronize: its contents count as
+  /// written, since code works with any, and its accesses do not race. Each atomic operation there
+  /// orders all earlier accesses of the block before all later ones.
+  void set_group_memory(const AddressRange& range);
+
   /// Records the warp's divergence and reconvergence. Call it before the block's first instruction.
   void follow(Warp& warp);
 
@@ -64,6 +69,7 @@ class MemoryChecks {
   const Program& program_;
   Extent block_;
   std::size_t shared_bytes_;
+  AddressRange group_memory_;
   SharedShadow shadow_;
   std::vector<LaneOrder> orders_;
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/addresses.hpp"
+#include "sim/constant_bank.hpp"
 #include "sim/opcodes.hpp"
 #include "sim/registers.hpp"
 
@@ -20,8 +21,8 @@ using Kind = Operand::Kind;
 /// Reads `width` bytes, at most 4, of a constant bank. Throws Fault if they are out of bounds.
 std::uint32_t constant_at(const Warp& warp, unsigned bank, std::uint64_t offset, unsigned width) {
   const LaunchState& launch = warp.block.launch;
-  const std::span<const std::byte> bytes =
-      bank == 0 ? std::span(launch.constants) : launch.program->constant_bank(bank);
+  const std::span<const std::byte> bytes = launch.constant_bank(bank);
+  if (bank == kAddressBank && bytes.empty()) throw unknown_variable();
   if (offset > bytes.size() || bytes.size() - offset < width)
     throw Fault(fmt::format("offset {:#x} is outside of constant bank {}", offset, bank));
   std::uint32_t value = 0;

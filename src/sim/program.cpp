@@ -75,25 +75,4 @@ void place_each(const Decoding& in, std::initializer_list<Source*> places, std::
   }
 }
 
-std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank) {
-  std::vector<Op> ops = program.ops;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (loads_constants(program.listed[i].opcode)) continue;
-    for (Source& from : ops[i].from) {
-      if (from.kind != Operand::Kind::constant) continue;
-      const std::span<const std::byte> bytes =
-          from.bank == 0 ? bank : program.constant_bank(from.bank);
-      if (from.bits + sizeof(std::uint32_t) > bytes.size())
-        throw std::runtime_error(fmt::format("{} reads outside of constant bank {}, at {:#x}",
-                                             program.listed[i].opcode, from.bank, from.bits));
-      std::uint64_t value = 0;
-      std::memcpy(&value, bytes.data() + from.bits,
-                  std::min(sizeof value, bytes.size() - from.bits));
-      from.kind = Operand::Kind::integer;
-      from.bits = value;
-    }
-  }
-  return ops;
-}
-
 }  // namespace gpuexp::sim

@@ -100,10 +100,6 @@ bool loads_constants(std::string_view opcode);
 /// Maximum number of consecutive registers that an instruction writes from each destination.
 unsigned max_registers_written(std::string_view opcode);
 
-/// Returns the program's ops with constant operands replaced by immediates. `bank` is the launch's
-/// bank 0. Throws std::runtime_error if a constant is outside of its bank.
-std::vector<Op> with_constants(const Program& program, std::span<const std::byte> bank);
-
 /// How an instruction reads its immediates: as 32-bit integers, fp32 or fp64.
 enum class Reads : std::uint8_t { integer, fp32, fp64 };
 Source source_of(const Operand& operand, Reads reads = Reads::integer);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/parallel.hpp"
+#include "sass/loaded_kernels.hpp"
 #include "sim/constant_bank.hpp"
 #include "sim/decoder.hpp"
 #include "sim/tensor_box.hpp"
@@ -18,11 +19,6 @@
 namespace gpuexp::sim {
 
 namespace {
-
-// Since Hopper, the first 1 KiB of a block's shared memory is reserved for the system.
-std::size_t reserved_shared_bytes(int compute_capability) {
-  return compute_capability >= 90 ? 1024 : 0;
-}
 
 // Limits of cudaLaunchKernelEx (CUDA C++ Programming Guide, "Thread block clusters").
 std::string cluster_refusal(const Shape& shape) {
@@ -77,6 +73,9 @@ std::string Simulator::refusal(const Steps& steps) {
 std::string Simulator::sampling_refusal(const Steps& steps) {
   std::set<int> streams;
   for (const Step& step : steps.all()) {
+    const auto* const copy = std::get_if<CopyStep>(&step.action);
+    if (copy && LoadedKernels::global().find_variable(copy->from))
+      return "its results are variables, whose written elements are not known";
     const auto* const kernel = std::get_if<KernelStep>(&step.action);
     if (!kernel) continue;
     if (!streams.insert(step.stream).second || !step.after.empty())
@@ -108,10 +107,37 @@ std::vector<KernelExecution> Simulator::run(const Steps& steps,
   return executions;
 }
 
+void Simulator::clear_memory() {
+  memory_.clear();
+  modules_.clear();
+}
+
+void Simulator::restore_variables() {
+  for (const auto& [data, module] : modules_)
+    module->restore();
+}
+
+ModuleMemory* Simulator::module_of(const KernelResource& resource) {
+  if (!resource.module_data) return nullptr;
+  std::unique_ptr<ModuleMemory>& module = modules_[resource.module_data];
+  if (!module) module = std::make_unique<ModuleMemory>(*resource.module_data, memory_);
+  return module.get();
+}
+
+void* Simulator::memory_at(void* address, std::int64_t bytes) {
+  const LoadedVariable* const variable = LoadedKernels::global().find_variable(address);
+  if (!variable) return address;
+  ModuleMemory* const module = module_of(resource_of(variable->kernel));
+  if (!module) throw std::runtime_error(variable->lowered_name + " has no module");
+  return module->copied(variable->lowered_name, static_cast<std::uint64_t>(bytes));
+}
+
 void Simulator::copy_rows(const CopyStep& copy) {
+  char* const to = static_cast<char*>(memory_at(copy.to, copy.bytes));
+  const char* const from =
+      static_cast<const char*>(memory_at(const_cast<void*>(copy.from), copy.bytes));
   for (std::int64_t row = 0; row < copy.rows; ++row) {
-    memory_.copy(static_cast<char*>(copy.to) + row * copy.to_pitch,
-                 static_cast<const char*>(copy.from) + row * copy.from_pitch,
+    memory_.copy(to + row * copy.to_pitch, from + row * copy.from_pitch,
                  static_cast<std::size_t>(copy.bytes));
   }
 }
@@ -154,7 +180,8 @@ Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   if (const std::string why = unknown_constant(program, compute_capability_); !why.empty())
     throw std::runtime_error(why);
   const bool fixed = has_fixed_clusters(program, compute_capability_);
-  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), fixed, {}});
+  const bool in_groups = uses_group_memory(program, compute_capability_);
+  kernel = std::make_unique<Kernel>(Kernel{resource, std::move(program), fixed, in_groups, {}});
   return *kernel;
 }
 
@@ -173,9 +200,10 @@ LaunchState Simulator::launch_of(const KernelStep& step) {
   // More than ptxas reports, because a wide load may write registers that no instruction reads.
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);
+  if (kernel.uses_group_memory) add_group_memory(launch, compute_capability_);
+  launch.module = module_of(kernel.resource);
   set_constants(launch, step, compute_capability_);
-  if (kernel.program.has_constant_operands)
-    launch.ops = with_constants(kernel.program, launch.constants);
+  if (kernel.program.has_constant_operands) launch.ops = with_constants(launch);
   launch.checks = checks_;
   return launch;
 }

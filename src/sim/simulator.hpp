@@ -14,6 +14,7 @@
 #include "sass/kernel_resource.hpp"
 #include "sim/grid_run.hpp"
 #include "sim/idle_ops.hpp"
+#include "sim/module_memory.hpp"
 
 namespace gpuexp::sim {
 
@@ -34,6 +35,11 @@ class Simulator {
 
   /// Memory that kernels may access. Copies and fills may access all memory of this process.
   GlobalMemory& memory() { return memory_; }
+  /// Removes all buffers, and the variables of all modules.
+  void clear_memory();
+  /// Gives the variables of modules their initial contents, except for those that steps have copied
+  /// to or from. Variables keep their contents from launch to launch otherwise.
+  void restore_variables();
 
   /// Why the steps cannot be executed; empty if they can. Reasons include library calls, missing
   /// machine code, kernels that launch kernels and unknown instructions. With `uses_host_loops`,
@@ -80,10 +86,16 @@ class Simulator {
     KernelResource resource;
     Program program;
     bool has_fixed_clusters = false;
+    bool uses_group_memory = false;
     /// Index: keeps_global; empty until first needed.
     std::array<std::optional<IdleOps>, 2> idle{};
   };
   KernelResource resource_of(const void* stub) const;
+  /// The module's variables, which are placed in memory on the first call; null if unknown.
+  ModuleMemory* module_of(const KernelResource& resource);
+  /// The memory of a variable of `bytes` bytes, if the address is that of a LoadedVariable;
+  /// otherwise the address.
+  void* memory_at(void* address, std::int64_t bytes);
   Kernel& kernel_of(const void* stub);
   const IdleOps& idle_of(const KernelStep& step, bool keeps_global);
   KernelExecution run(const KernelStep& step, const std::optional<BlockSampling>& sampling);
@@ -98,6 +110,7 @@ class Simulator {
   Checks checks_;
   std::optional<Observation> observation_;
   std::map<const void*, std::unique_ptr<Kernel>> decoded_;
+  std::map<const ModuleData*, std::unique_ptr<ModuleMemory>> modules_;
 };
 
 }  // namespace gpuexp::sim

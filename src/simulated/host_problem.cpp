@@ -82,7 +82,7 @@ HostProblem::HostProblem(const Family& family, const Values& values, std::uint64
       device_(device),
       simulator_(simulator),
       problem_(family.make_problem(values)) {
-  simulator_.memory().clear();
+  simulator_.clear_memory();
   ranks_.resize(static_cast<std::size_t>(family.gpus_of(problem_.get())));
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     ranks_[r].number = static_cast<int>(r);
@@ -145,6 +145,7 @@ std::string HostProblem::name_of(const Rank& rank, std::size_t buffer) const {
 }
 
 void HostProblem::poison(const Variant& variant) {
+  simulator_.restore_variables();
   restore();
   const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
   if (!sampling_ && !family_.refers_to_results) {  // references do not depend on the launch

@@ -39,7 +39,8 @@ class HostProblem {
   /// Selects the blocks that later launches execute; empty: all blocks.
   void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
 
-  /// Restores the buffers that launches modify and read, and invalidates the variant's outputs. If
+  /// Restores variables of modules and the buffers that launches modify and read, and invalidates
+  /// the variant's outputs. If
   /// launches execute all blocks, computes missing references that do not depend on results.
   void poison(const Variant& variant);
 

@@ -69,7 +69,7 @@ struct Launch {
     state.shared_bytes = std::size_t{32} << 10;
     state.checks.max_instructions = kMaxInstructions;
     sim::set_constants(state, step, kComputeCapability);
-    if (program.has_constant_operands) state.ops = sim::with_constants(program, state.constants);
+    if (program.has_constant_operands) state.ops = sim::with_constants(state);
   }
 };
 
