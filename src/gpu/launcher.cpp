@@ -122,6 +122,10 @@ PreparedSteps::PreparedSteps(Steps steps, const CudaStream& stream, Submission s
     for (const std::size_t place : step.after)
       done_.try_emplace(place);
     if (const auto* kernel = std::get_if<KernelStep>(&step.action)) prepare(*kernel, kernels_[i]);
+    if (auto* copy = std::get_if<CopyStep>(&steps_.all()[i].action)) {
+      copy->to = device_memory(copy->to, copy->bytes);
+      copy->from = device_memory(copy->from, copy->bytes);
+    }
   }
   // Stream 0 waits for the last step of every other stream.
   std::map<int, std::size_t> last;

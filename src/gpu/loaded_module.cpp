@@ -2,9 +2,11 @@
 
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include "gpu/cuda_check.hpp"
 #include "gpu/device_query.hpp"
@@ -38,6 +40,23 @@ const void* launchable(const void* kernel) {
   cudaKernel_t function = nullptr;
   GPUEXP_CUDA(cudaLibraryGetKernel(&function, library_of(code.cubin), code.resource->lowered_name));
   return reinterpret_cast<const void*>(function);
+}
+
+void* device_memory(const void* address, std::int64_t bytes) {
+  const LoadedVariable* const variable = LoadedKernels::global().find_variable(address);
+  if (!variable) return const_cast<void*>(address);
+  const LoadedKernel* const kernel = LoadedKernels::global().find(variable->kernel);
+  if (!kernel) throw std::logic_error("the kernel of a variable is not loaded");
+  const cudaLibrary_t library = library_of(kernel->code(compute_capability()).cubin);
+  void* memory = nullptr;
+  std::size_t size = 0;
+  GPUEXP_CUDA(cudaLibraryGetGlobal(&memory, &size, library, variable->lowered_name.c_str()));
+  if (size != static_cast<std::size_t>(bytes))
+    throw std::runtime_error(
+        fmt::format("the variable {} has {} bytes on this GPU, but its buffer "
+                    "has {}",
+                    variable->lowered_name, size, bytes));
+  return memory;
 }
 
 }  // namespace gpuexp

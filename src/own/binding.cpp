@@ -14,6 +14,7 @@
 #include "own/declared_names.hpp"
 #include "own/expression_tree.hpp"
 #include "own/launch_types.hpp"
+#include "own/module_variables.hpp"
 
 namespace gpuexp::own {
 
@@ -32,10 +33,11 @@ std::string text_of(const KernelSignature& kernel) {
 class Binder {
  public:
   Binder(Declaration declaration, std::vector<OwnKernel> kernels,
-         const std::vector<std::string>& in_source)
+         const std::vector<std::string>& in_source, const std::vector<OwnVariable>& variables)
       : declaration_(std::move(declaration)),
         kernels_(std::move(kernels)),
         in_source_(in_source),
+        variables_(variables),
         bound_(std::make_shared<Bound>()) {}
 
   SharedBound bound() {
@@ -61,6 +63,7 @@ class Binder {
     for (const DeclaredVariant& variant : declaration_.variants)
       bound_->variants.push_back(bind(variant));
     if (declaration_.reference) bound_->reference = bind(declaration_.reference->launch);
+    bind_variables(*bound_, variables_);
     set_roles(*bound_);
     check_work();
     for (const DeclaredCheck& check : bound_->checks)
@@ -117,7 +120,7 @@ class Binder {
   }
 
   BoundVariant bind(const DeclaredVariant& declared) {
-    BoundVariant variant{declared.id, declared.compare_to, {}, declared.place, declared.why};
+    BoundVariant variant{declared.id, declared.compare_to, {}, declared.place, declared.why, {}};
     for (const DeclaredStep& step : declared.steps)
       variant.steps.push_back(
           std::visit([&](const auto& of) -> BoundStep { return bind(of); }, step));
@@ -348,6 +351,7 @@ class Binder {
   Declaration declaration_;
   std::vector<OwnKernel> kernels_;
   const std::vector<std::string>& in_source_;
+  const std::vector<OwnVariable>& variables_;
   std::shared_ptr<Bound> bound_;
   std::set<std::size_t> typed_;  // buffers whose type an argument above has set
 };
@@ -387,7 +391,8 @@ bool BoundVariant::passes(std::size_t buffer) const {
 }
 
 bool BoundVariant::writes(std::size_t buffer) const {
-  return std::ranges::any_of(steps,
+  return std::ranges::find(written_variables, buffer) != written_variables.end() ||
+         std::ranges::any_of(steps,
                              [&](const BoundStep& step) { return own::writes(step, buffer); });
 }
 
@@ -428,8 +433,9 @@ ExpectedBy Bound::expected_by(std::size_t buffer) const {
 }
 
 SharedBound bound_to(Declaration declaration, std::vector<OwnKernel> kernels,
-                     const std::vector<std::string>& in_source) {
-  return Binder(std::move(declaration), std::move(kernels), in_source).bound();
+                     const std::vector<std::string>& in_source,
+                     const std::vector<OwnVariable>& variables) {
+  return Binder(std::move(declaration), std::move(kernels), in_source, variables).bound();
 }
 
 }  // namespace gpuexp::own

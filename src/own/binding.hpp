@@ -31,10 +31,21 @@ struct OwnKernel {
 /// The argument that is a pointer to nothing.
 inline constexpr std::string_view kNullPointer = "nullptr";
 
+/// A __constant__ or __device__ variable of the file.
+struct OwnVariable {
+  std::string name;  ///< without namespaces
+  std::string lowered_name;
+  bool is_constant = false;
+  std::int64_t bytes = 0;
+  std::optional<CType> type;  ///< of its elements; empty if the text of the file does not show it
+};
+
 struct BoundBuffer {
   DeclaredBuffer declared;
   BufferRole role = BufferRole::input;
   DataType type = DataType::fp32;
+  /// The variable that has the buffer's contents; empty if launches pass the buffer to kernels.
+  std::optional<OwnVariable> variable = std::nullopt;
 };
 
 /// One argument of a launch: a buffer or a number, or a null pointer if it is neither.
@@ -71,12 +82,14 @@ struct BoundVariant {
   std::vector<BoundStep> steps;
   Place place;
   std::string why = {};  ///< comments about the variant; may be empty
+  /// Output buffers that are variables. Any kernel may write them.
+  std::vector<std::size_t> written_variables;
 
   /// The kernels among the steps, in order.
   std::vector<const BoundLaunch*> launches() const;
   /// Whether a launch passes the buffer to a kernel.
   bool passes(std::size_t buffer) const;
-  /// Whether a step may write to the buffer.
+  /// Whether a step may write to the buffer or its variable.
   bool writes(std::size_t buffer) const;
 };
 
@@ -115,8 +128,10 @@ struct Bound {
 using SharedBound = std::shared_ptr<const Bound>;
 
 /// `kernels` have machine code; `in_source` names all kernels of the file, also those without.
-/// Throws DeclarationError if the declaration does not fit the kernels.
+/// `variables` are those of the machine code. Throws DeclarationError if the declaration does not
+/// fit the kernels and variables.
 SharedBound bound_to(Declaration declaration, std::vector<OwnKernel> kernels,
-                     const std::vector<std::string>& in_source = {});
+                     const std::vector<std::string>& in_source = {},
+                     const std::vector<OwnVariable>& variables = {});
 
 }  // namespace gpuexp::own

@@ -20,15 +20,18 @@ std::string role_text(const BoundBuffer& buffer) {
 
 void set_role(Bound& bound, std::size_t index) {
   BoundBuffer& buffer = bound.buffers[index];
+  if (buffer.variable) return;  // bind_variables() has set its role
   const DeclaredBuffer& declared = buffer.declared;
   const auto any_variant = [&](const auto& condition) {
     return std::ranges::any_of(bound.variants, condition);
   };
   const bool is_written = any_variant([&](const BoundVariant& v) { return v.writes(index); });
   if (!any_variant([&](const BoundVariant& v) { return v.passes(index); }))
-    fail(bound.file, declared.place,
-         fmt::format("no launch uses the buffer '{}'; remove it, or pass it to a kernel",
-                     declared.name));
+    fail(
+        bound.file, declared.place,
+        fmt::format("no launch uses the buffer '{}', and no kernel a variable of this name; remove "
+                    "it, or pass it to a kernel",
+                    declared.name));
   buffer.role = declared.role.value_or(is_written ? BufferRole::output : BufferRole::input);
   if (buffer.role == BufferRole::workspace && !is_written)
     fail(
@@ -69,7 +72,7 @@ void check_memset(const Bound& bound, const BoundMemset& memset) {
 }
 
 void check_steps(const Bound& bound, const BoundVariant& variant) {
-  std::set<std::size_t> written;
+  std::set<std::size_t> written(variant.written_variables.begin(), variant.written_variables.end());
   for (const BoundStep& step : variant.steps) {
     if (const auto* const launch = std::get_if<BoundLaunch>(&step))
       check_reads(bound, *launch, written);

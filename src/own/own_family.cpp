@@ -12,8 +12,9 @@
 #include "own/buffer_contents.hpp"
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
-#include "own/output_checks.hpp"
 #include "own/expected_values.hpp"
+#include "own/module_variables.hpp"
+#include "own/output_checks.hpp"
 #include "own/own_problem.hpp"
 #include "own/parameter_values.hpp"
 #include "own/work_amounts.hpp"
@@ -134,7 +135,8 @@ Variant variant_of(const SharedBound& bound, std::size_t index) {
 
 void set_contents(Family& family, const SharedBound& bound) {
   family.inputs = [bound](const void* problem, const void* data, std::uint64_t seed) {
-    return stored_contents(*bound, as_problem(problem), as_data(data), BufferRole::input, seed);
+    return stored_contents(*bound, as_problem(problem), as_data(data), BufferRole::input, seed) +
+           stored_inputs(*bound, as_problem(problem), as_data(data));
   };
   const bool has_in_out = std::ranges::any_of(
       bound->buffers, [](const BoundBuffer& b) { return b.role == BufferRole::in_out; });

@@ -17,6 +17,7 @@
 #include "own/exact_sums.hpp"
 #include "own/kernel_file.hpp"
 #include "own/launched_kernels.hpp"
+#include "own/module_variables.hpp"
 #include "own/own_family.hpp"
 #include "own/own_modules.hpp"
 
@@ -98,7 +99,9 @@ OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
       declaration, read.contents, modules, first_capabilities(target, compute_capabilities_()));
   add_triton_metadata(read.source, kernels);
   File loaded{std::move(read), declaration.parameters, modules, nullptr, nullptr, nullptr};
-  loaded.bound = bound_to(std::move(declaration), std::move(kernels), in_source);
+  const std::shared_ptr<const CompiledModule> module = modules->any_module();
+  loaded.bound = bound_to(std::move(declaration), std::move(kernels), in_source,
+                          own_variables(module->kernels().data(), module->source_text()));
   registry_.add(family_of(id, loaded.bound));
   loaded.family = registry_.find(id);
   if (!loaded.family)

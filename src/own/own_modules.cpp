@@ -59,8 +59,14 @@ const CompiledModule& OwnModules::module(const Compilation& compilation, int com
     const std::lock_guard lock(mutex_);
     for (const SourceText& source : compiled->sources())
       sources_.emplace(source.file, source.text);
+    if (!first_) first_ = compiled;
     return compiled;
   });
+}
+
+std::shared_ptr<const CompiledModule> OwnModules::any_module() const {
+  const std::lock_guard lock(mutex_);
+  return first_;
 }
 
 std::map<std::string, std::string> OwnModules::sources() const {

@@ -37,6 +37,9 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
   /// Compiles once for each compute capability. Throws like SourceCompiler::compile().
   const CompiledModule& module(const Compilation& compilation, int compute_capability);
 
+  /// The module that was compiled first; null before.
+  std::shared_ptr<const CompiledModule> any_module() const;
+
   /// Names and texts of the source files of all modules compiled so far, as
   /// CompiledModule::sources().
   std::map<std::string, std::string> sources() const;
@@ -59,6 +62,7 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
   OnceMap<std::string, const void*> kernels_;
   mutable std::mutex mutex_;
   std::map<std::string, std::string> sources_;
+  std::shared_ptr<const CompiledModule> first_;
 };
 
 }  // namespace gpuexp::own

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "own/module_variables.hpp"
+
 namespace gpuexp::own {
 
 namespace {
@@ -219,14 +221,14 @@ Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names
 
 Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
                const OwnData& data) {
-  Steps steps;
+  Steps steps = stored_outputs(bound, variant, problem, data);
   for (const BoundStep& step : variant.steps) {
     if (const auto* const launch = std::get_if<BoundLaunch>(&step))
       steps.add(kernel_step(bound, *launch, problem, data));
     else
       steps.add(memset_step(bound, std::get<BoundMemset>(step), problem, data));
   }
-  return steps;
+  return steps + loaded_outputs(bound, variant, problem, data);
 }
 
 // ---- contents and checks

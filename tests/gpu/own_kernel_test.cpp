@@ -292,6 +292,38 @@ __global__ void reversed(const float* x, float* y, int words) {{
   CHECK_THAT(beyond.reason, contains_text("bytes of shared memory per block"));
 }
 
+// The variant `other` reads another coefficient, and `unwritten` leaves the histogram as it is.
+TEST_CASE("variables of a file have the contents of buffers", "[own_kernel]") {
+  REQUIRE_COMPILER();
+  const OwnRun run(R"(
+// gpuexp: n = 1024
+// gpuexp: in coefficients[5] = integers(1, 9)
+// gpuexp: in_out histogram[16] = integers(0, 3)
+// gpuexp: out largest[1]
+// gpuexp: x[n] = integers(-8, 8)
+// gpuexp: y[n]
+// gpuexp: right = weighted<<<ceil_div(n, 256), 256>>>(x, y, n, 0, 1)
+// gpuexp: other = weighted<<<ceil_div(n, 256), 256>>>(x, y, n, 1, 1) vs right
+// gpuexp: unwritten = weighted<<<ceil_div(n, 256), 256>>>(x, y, n, 0, 0) vs right
+// gpuexp: check y[i] = x[i]*coefficients[i % 5]
+// gpuexp: check histogram[b] = before(histogram[b]) + n/16
+// gpuexp: check largest[i] = n - 1
+namespace filter { __constant__ float coefficients[5]; }
+__device__ int histogram[16];
+__device__ int largest;
+__global__ void weighted(const float* x, float* y, int n, int shift, int adds) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  y[i] = x[i] * filter::coefficients[(i + shift) % 5];
+  if (adds) atomicAdd(&histogram[i % 16], 1);
+  if (i == n - 1) largest = i;
+}
+)");
+  check_passed(run.row("right"));
+  check_incorrect(run.row("other"));
+  check_incorrect(run.row("unwritten"));
+}
+
 TEST_CASE("the examples of docs are verified and timed", "[own_kernel]") {
   REQUIRE_COMPILER();
   const std::map<std::string, std::vector<std::string>> examples{
