@@ -92,8 +92,14 @@ Work work_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& 
   };
   const std::optional<double> read = amount(kBytesRead);
   const std::optional<double> written = amount(kBytesWritten);
-  if (read) work.bytes_read = *read, work.moved_read = in_sectors(*read);
-  if (written) work.bytes_written = *written, work.moved_written = in_sectors(*written);
+  if (read) {
+    work.bytes_read = *read;
+    work.moved_read = in_sectors(*read);
+  }
+  if (written) {
+    work.bytes_written = *written;
+    work.moved_written = in_sectors(*written);
+  }
   work.is_assumed = !read && !written;
   for (int i = 0; i < kPipeCount; ++i) {
     const auto pipe = static_cast<Pipe>(i);

@@ -19,11 +19,11 @@ namespace gpuexp {
 inline constexpr const char* kOnGpu = "gpu";
 inline constexpr const char* kSimulated = "simulated";
 
-/// Members have the names of their columns. An empty text or list means a missing value. Numbers
-/// are finite.
 /// ResultRecord::work_from if nothing is declared.
 inline constexpr const char* kAssumedWork = "assumed";
 
+/// Members have the names of their columns. An empty text or list means a missing value. Numbers
+/// are finite.
 struct ResultRecord {
   // Identity and status.
   std::string experiment;
