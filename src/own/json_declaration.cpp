@@ -102,7 +102,7 @@ class EntryReader {
 
   void read_options() {
     if (const auto found = root_.find("include")) {
-      const std::string prefix = "option -I" + (fs::absolute(folder()) / "").string();
+      const std::string prefix = "option -I" + (fs::absolute(file_).parent_path() / "").string();
       for (const JsonNode& node : each(*found, "a folder"))
         add(node, prefix, word(node, "a folder"));
     }

@@ -86,6 +86,14 @@ TEST_CASE("a JSON declaration has the statements of comment lines", "[json_decla
   CHECK(d.options[4] == "-std=c++20");
 }
 
+TEST_CASE("folders are relative to a file in the current folder", "[json_declaration]") {
+  const JsonDeclaration read_one =
+      read_json_declaration("k.gpuexp.json", R"({"source": "k.cu", "include": "common"})");
+  CHECK(read_one.source == "k.cu");
+  CHECK(read_one.declaration.options.at(0) ==
+        "-I" + (std::filesystem::current_path() / "common").string());
+}
+
 TEST_CASE("macros are an object or a list", "[json_declaration]") {
   CHECK(declared("\"define\": [\"TILE=32\", \"FAST\"]").options ==
         std::vector<std::string>{"-DTILE=32", "-DFAST"});
