@@ -372,6 +372,7 @@ TEST_CASE("the schemas in the source tree match the program's, and are JSON") {
       {"schema", of_configs},
       {"schema config", of_configs},
       {"schema results", configs / "schema" / "results.schema.json"},
+      {"schema declaration", configs / "schema" / "declaration.schema.json"},
   };
   for (const auto& [command, path] : cases) {
     INFO(command);

@@ -143,9 +143,9 @@ TEST_CASE("results name the JSON file and arrays, and resume only with them", "[
       gpuexp("run " + folder.path("scale.gpuexp.json") + kSimulated + " --quiet --out " + out);
   INFO(run.output);
   REQUIRE(run.exit_code == 0);
+  const auto results = nlohmann::json::parse(read_file(out + "/results.json"));
   std::vector<std::string> inputs;
-  for (const auto& input :
-       nlohmann::json::parse(read_file(out + "/results.json"))["provenance"]["inputs"])
+  for (const auto& input : results["provenance"]["inputs"])
     inputs.push_back(input["path"]);
   CHECK(inputs == std::vector<std::string>{folder.path("kernels/scale.cuh"),
                                            folder.path("scale.gpuexp.json"),
