@@ -60,7 +60,7 @@ inline constexpr Flag kUncounted{"uncounted", "hardware counters were requested 
 inline constexpr Flag kHiddenTerms{
     "hidden_terms",
     "a kernel that omits a term of a sum could pass: the bound on rounding errors exceeds single "
-    "terms, and no inputs make the sum exact",
+    "terms, and the check has no exact verification",
     "smaller sizes (--set), or a smaller tolerance; docs/own_kernel.md, Long sums"};
 inline constexpr Flag kZerosPass{
     "zeros_pass", "0 would pass for at least three quarters of the compared elements of an output",

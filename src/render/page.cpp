@@ -33,6 +33,7 @@ class ViewBuilder : public ViewColumns {
     view().first_number = view().columns.size();
     if (experiment().constant(&ResultRecord::executed_on) == kSimulated) {
       add_predictions();
+      add_verification_flags();
       view().first_metric = view().columns.size();
       add_counters();
     } else {

@@ -133,11 +133,21 @@ void ViewColumns::add_bar(const ColumnHandle& column) {
 }
 
 void ViewColumns::add_flags() {
+  add_marks([](const std::string&) { return true; });
+}
+
+void ViewColumns::add_verification_flags() {
+  add_marks(
+      [](const std::string& flag) { return flag == kHiddenTerms.id || flag == kZerosPass.id; });
+}
+
+void ViewColumns::add_marks(const std::function<bool(const std::string& flag)>& shows) {
   std::map<std::string, char> letters;
   const auto marks = [&](const ResultRecord& row) {
     std::string text;
     if (!row.has_values()) return text;
     for (const std::string& flag : row.flags) {
+      if (!shows(flag)) continue;
       const auto letter = static_cast<char>('a' + letters.size() % 26);
       const auto [found, added] = letters.emplace(flag, letter);
       if (added) view_.footnotes.push_back(footnote(found->second, flag));
@@ -145,8 +155,9 @@ void ViewColumns::add_flags() {
     }
     return text;
   };
-  if (std::ranges::none_of(
-          e_.rows, [](const ResultRecord& row) { return row.has_values() && !row.flags.empty(); }))
+  if (std::ranges::none_of(e_.rows, [&](const ResultRecord& row) {
+        return row.has_values() && std::ranges::any_of(row.flags, shows);
+      }))
     return;
   add("", false, marks);
 }

@@ -33,6 +33,8 @@ class ViewColumns {
   void add_rates();
   /// Flags as letters that footnotes explain. Adds no column if no row has a flag.
   void add_flags();
+  /// Only flags that simulated rows can have: those of the verification.
+  void add_verification_flags();
   /// The error relative to the fp64 reference, if rows differ by more than a factor of 10.
   void add_error();
   /// Status and reason of rows that did not pass.
@@ -50,6 +52,7 @@ class ViewColumns {
 
  private:
   void add_rate(const ColumnHandle& column, const std::string& heading);
+  void add_marks(const std::function<bool(const std::string& flag)>& shows);
   using Time = std::function<std::optional<double>(const ResultRecord&)>;
   void add_time_column(const std::string& heading, TimeUnits units, const Time& time_us);
 
