@@ -135,9 +135,7 @@ class ExperimentPlanner {
         add_group(values, variants, mode);
     }
     compile_kernels();
-    for_runnable([&](Cell& cell, Group& group) {
-      skip_beyond_device(cell, group, experiment_, plan_.device, resources_, free_bytes_);
-    });
+    for_runnable([&](Cell& cell, Group& group) { skip_beyond_device(cell, group); });
     check_compiles();
   }
 
@@ -287,10 +285,36 @@ class ExperimentPlanner {
       cell.experiment = index_;
       cell.variant = variant;
       cell.mode = mode;
-      skip_unsupported(cell, group, experiment_, plan_.device);
+      skip(cell, unsupported_reason(*experiment_.family, *variant, group.problem.get(), mode,
+                                    plan_.device));
       group.cells.push_back(std::move(cell));
     }
     plan_.groups.push_back(std::move(group));
+  }
+
+  static void skip(Cell& cell, const SkipReason& reason) {
+    cell.skip_reason = reason.text;
+    cell.machine_lacks = reason.machine_lacks;
+    cell.does_not_compile = reason.does_not_compile;
+  }
+
+  /// Skips the cell because of its code or its memory, or adds its memory to the group.
+  void skip_beyond_device(Cell& cell, Group& group) const {
+    SkipReason reason = code_reason(*cell.variant, group.problem.get(), plan_.device, resources_);
+    if (!reason) reason.text = beyond_memory(*cell.variant, group);
+    skip(cell, reason);
+  }
+
+  std::string beyond_memory(const Variant& variant, Group& group) const {
+    const std::int64_t needed =
+        cell_bytes(*experiment_.family, variant, group.problem.get(), plan_.device);
+    if (needed <= free_bytes_) {
+      group.device_bytes = std::max(group.device_bytes, needed);
+      return "";
+    }
+    constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+    return fmt::format("needs {:.2f} GiB of device memory, {:.2f} GiB are free",
+                       static_cast<double>(needed) / kGiB, static_cast<double>(free_bytes_) / kGiB);
   }
 
   Plan& plan_;

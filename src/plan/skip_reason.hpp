@@ -1,20 +1,29 @@
-// Why cells of a plan are not run.
+// Why a variant cannot run a problem on a device.
 #pragma once
 
-#include <cstdint>
+#include <string>
 
-#include "plan/plan.hpp"
+#include "base/mode.hpp"
+#include "device/device_spec.hpp"
+#include "family/family.hpp"
+#include "sass/kernel_resource.hpp"
 
 namespace gpuexp {
 
-/// Sets Cell::skip_reason if the cell cannot run, whatever its code is.
-void skip_unsupported(Cell& cell, const Group& group, const Experiment& experiment,
-                      const DeviceSpec& device);
+struct SkipReason {
+  std::string text;               ///< empty if the variant can run
+  bool machine_lacks = false;     ///< another GPU, more GPUs or a library could run it
+  bool does_not_compile = false;  ///< the compiler refuses the variant's code
 
-/// Sets Cell::skip_reason if the cell's code does not compile, its blocks do not fit on an SM, or
-/// it needs more than `free_bytes` of device memory. Otherwise, adds the memory to the group's.
-void skip_beyond_device(Cell& cell, Group& group, const Experiment& experiment,
-                        const DeviceSpec& device, const KernelResources& resources,
-                        std::int64_t free_bytes);
+  explicit operator bool() const { return !text.empty(); }
+};
+
+/// Reasons that do not depend on the variant's code.
+SkipReason unsupported_reason(const Family& family, const Variant& variant, const void* problem,
+                              Mode mode, const DeviceSpec& device);
+
+/// The variant's code does not compile, or its blocks do not fit on an SM.
+SkipReason code_reason(const Variant& variant, const void* problem, const DeviceSpec& device,
+                       const KernelResources& resources);
 
 }  // namespace gpuexp
