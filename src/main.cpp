@@ -39,6 +39,7 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_predict(app, context);
   add_run(app, context);
   add_verify(app, context);
+  add_tune(app, context);
   add_info(app, context);
   add_merge(app, context);
   add_report(app, context);

@@ -1,3 +1,5 @@
+#include "cli/run.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -10,17 +12,13 @@
 #include "analysis/run_comparison.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
-#include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
-#include "cli/comparison.hpp"
 #include "cli/figure_models.hpp"
-#include "cli/launched_run.hpp"
 #include "cli/provenance.hpp"
 #include "cli/recorder.hpp"
 #include "cli/results_file.hpp"
 #include "cli/resume.hpp"
 #include "cli/simulation.hpp"
-#include "cli/worker.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "plan/shard.hpp"
@@ -36,33 +34,6 @@ namespace gpuexp::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct RunArguments {
-  ConfigOptions config;
-  std::string out;
-  std::string csv;
-  std::string json;
-  std::string resume;
-  std::string against;
-  std::string mismatches;
-  std::string counters;
-  std::string simulate;
-  std::string blocks;
-  std::string shard;
-  ComparisonOptions comparison;
-  DeviceOptions device;
-  LaunchOptions launch;
-  bool profile = false;
-  bool no_isolate = false;
-  bool no_gate = false;
-  bool verify_only = false;
-  bool quiet = false;
-  bool no_samples = false;
-  bool no_source = false;
-  bool need_libraries = false;
-
-  bool stdout_is_taken() const { return csv == "-" || json == "-"; }
-};
 
 std::unique_ptr<Output> open_output(const std::string& path) {
   if (path == "-") return std::make_unique<Output>(stdout, "standard output");
@@ -134,6 +105,7 @@ class Run {
     plan_.ceiling_source = ceiling_source_of(device_.info);
     if (device_.info.spec.simulated) skip_unsimulated_cells(plan_, context_.resources, blocks_);
     if (options_.verify_only) check_references(plan_);
+    if (options_.select) options_.select(plan_);
     if (resumed_) check_resumable(*resumed_, plan_, whole_plan_, device_.info);
     if (against_) keep_planned(*against_, plan_);
     if (!is_profile() && !options_.verify_only) check_counters();
@@ -369,8 +341,11 @@ class Run {
       write_json(report, options_.json, json);
     }
     if (options_.quiet) return;
-    if (!options_.stdout_is_taken())
+    if (options_.print) {
+      options_.print(report);
+    } else if (!options_.stdout_is_taken()) {
       fmt::print("{}", render_terminal(page_of(report), terminal_options(stdout)));
+    }
     if (!options_.verify_only) fmt::print(stderr, "results are in {}\n", dir.string());
   }
 
@@ -408,6 +383,8 @@ class Run {
   Recorder* recorder_ = nullptr;  ///< set by measure()
 };
 
+}  // namespace
+
 void add_device_options(Command& command, RunArguments& options) {
   command.add_option("--device", options.device.device,
                      "ordinal of the GPU (gpuexp info; default: 0)");
@@ -439,8 +416,6 @@ ExitCode start_run(const Context& context, const RunArguments& options) {
   return run_as_launched(context, options.launch, !options.shard.empty(),
                          [&](JobRanks* others) { return Run(context, options, others).run(); });
 }
-
-}  // namespace
 
 void add_run(Command& app, Context& context) {
   Command* command =

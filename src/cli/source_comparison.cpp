@@ -115,6 +115,8 @@ ExitCode compare_sources(const Context& context, const SourceComparisonOptions& 
     const auto specs = device_specs();
     const DeviceSpec& device =
         find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
+    compile_first_for(context, device.id);
+    files_after.compile_first_for([&] { return std::vector<int>{device.compute_capability()}; });
     for (const VariantPair& pair : pairs_of(context.registry, of_after, options))
       compare_pair(context, pair, options, device);
     return ExitCode::ok;

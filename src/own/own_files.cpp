@@ -20,6 +20,7 @@
 #include "own/module_variables.hpp"
 #include "own/own_family.hpp"
 #include "own/own_modules.hpp"
+#include "own/tuning_parameters.hpp"
 
 namespace gpuexp::own {
 
@@ -188,6 +189,10 @@ std::vector<fs::path> OwnFiles::module_folders() const {
 
 void OwnFiles::use_only_modules_of(const std::vector<fs::path>& folders) {
   compiler_->use_only_modules_of(folders);
+}
+
+std::set<std::string> OwnFiles::tuning_parameters(const Family& family) const {
+  return own::tuning_parameters(*of(family).bound);
 }
 
 std::vector<std::string> OwnFiles::paths() const {

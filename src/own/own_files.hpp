@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,10 @@ class OwnFiles {
   std::vector<std::filesystem::path> module_folders() const;
   /// Uses only machine code in these folders of another process, and runs no compiler.
   void use_only_modules_of(const std::vector<std::filesystem::path>& folders);
+
+  /// Names of the parameters of a loaded file's family that choose how a problem is computed:
+  /// macros, and those that template arguments and blocks use.
+  std::set<std::string> tuning_parameters(const Family& family) const;
 
   /// Absolute paths, in the order of loading.
   std::vector<std::string> paths() const;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <sstream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -644,7 +645,7 @@ TEST_CASE("the outputs in docs/own_kernel.md match the program's", "[machine_cod
     }
     at = page.find(fence, text);
   }
-  CHECK(examples == 6);
+  CHECK(examples == 7);
 
   // The table of counters, from the results that the page's command wrote.
   const auto rows = nlohmann::json::parse(read_file(folder + "/results.json"))["rows"];
@@ -682,6 +683,98 @@ TEST_CASE("the code in docs/own_kernel.md is that of the examples") {
     CHECK(examples.find(code) != std::string::npos);
   }
   CHECK(blocks == 2);
+}
+
+const std::string kTuned = R"(
+// gpuexp: n = 2^14
+// gpuexp: x[n] y[n] z[n]
+// gpuexp: PER = 1, 4, 3, 64
+// gpuexp: define THREADS = 32, 256
+// gpuexp: require PER != 3
+// gpuexp: add<PER><<<ceil_div(n, THREADS*PER), THREADS>>>
+// gpuexp: check z[i] = x[i] + y[i]
+template <int PER>
+__global__ void add(const float* x, const float* y, float* z, int n) {
+  static_assert(PER * THREADS < 16384, "too many elements per block");
+  for (int p = 0; p < PER; ++p) {
+    const int i = (blockIdx.x * PER + p) * THREADS + threadIdx.x;
+    if (i < n) z[i] = x[i] + y[i];
+  }
+}
+)";
+
+/// The lines of the text that begin with the prefix, blanks before it ignored.
+std::vector<std::string> lines_with(const std::string& text, const std::string& prefix) {
+  std::vector<std::string> found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin != std::string::npos && line.compare(begin, prefix.size(), prefix) == 0)
+      found.push_back(line);
+  }
+  return found;
+}
+
+TEST_CASE("tune ranks the points by predicted time and names the skipped ones", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("tuned.cu", kTuned);
+  const Outcome ranked = gpuexp("tune " + file + " --gpu h200 --best 2");
+  INFO(ranked.output);
+  CHECK(ranked.exit_code == 0);
+  CHECK_THAT(ranked.output,
+             contains_text("tuning of tuned.cu for NVIDIA H200 SXM 141GB: 8 points; predictions "));
+  CHECK_THAT(ranked.output, contains_text("\nn = 16384, cold\n"));
+  CHECK_THAT(ranked.output, contains_text("rank  PER  THREADS  predicted  bound by\n"));
+  CHECK(lines_with(ranked.output, "1 ").size() == 1);
+  CHECK(lines_with(ranked.output, "2 ").size() == 1);
+  CHECK(lines_with(ranked.output, "3 slower points (--best 5)").size() == 1);
+  CHECK_THAT(
+      ranked.output,
+      contains_text("skipped: PER=64, THREADS=256: does not compile for sm_90a: tuned.cu(11): "
+                    "error: static assertion failed with \"too many elements per block\""));
+  CHECK_THAT(ranked.output, contains_text("skipped: 2 points: requires PER != 3\n"));
+  CHECK_THAT(ranked.output, contains_text("predicted only: no point was executed or measured"));
+  CHECK_THAT(ranked.output, !contains_text("measured  status"));
+}
+
+TEST_CASE("tune executes the best points, and writes results like run", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("tuned.cu", kTuned);
+  const std::string out = folder.path("out");
+  const Outcome tuned = gpuexp("tune " + file + kSimulated + " --best 2 --out " + out);
+  INFO(tuned.output);
+  CHECK(tuned.exit_code == 0);
+  CHECK_THAT(tuned.output,
+             contains_text("executed in the simulator: the best 2 points were verified, no point "
+                           "was measured"));
+  const auto rows = nlohmann::json::parse(read_file(out + "/results.json"))["rows"];
+  std::map<std::string, int> statuses;
+  for (const auto& row : rows)
+    ++statuses[row["status"]];
+  CHECK(rows.size() == 8);
+  CHECK(statuses["passed"] == 2);
+  CHECK(statuses["skipped"] == 6);
+  CHECK_THAT(rows.dump(), contains_text(": only the best 2 are executed"));
+}
+
+TEST_CASE("a macro and a template argument are parameters everywhere", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("tuned.cu", kTuned);
+  CHECK_THAT(gpuexp("describe " + file).output, contains_text("macro declared in "));
+  const Outcome planned = gpuexp("plan " + file + " --gpu h200 --set PER=4 --set THREADS=32,256");
+  CHECK_THAT(planned.output, contains_text("tuned/tuned.cu/add/n=16384,PER=4,THREADS=32/cold"));
+  CHECK_THAT(planned.output, contains_text("tuned/tuned.cu/add/n=16384,PER=4,THREADS=256/cold"));
+  const Outcome none = gpuexp("predict " + file + " --gpu h200 --set PER=64 --set THREADS=256");
+  CHECK(none.exit_code == 2);
+  CHECK_THAT(none.output, contains_text("no cell compiles: does not compile for sm_90a: tuned.cu("
+                                        "11): error: static assertion failed"));
+  const Outcome wrong = gpuexp("tune matmul --gpu h200");
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.output,
+             contains_text("tune matmul: expected one kernel file, such as sgemm.cu"));
 }
 
 }  // namespace
