@@ -45,7 +45,7 @@ std::optional<StoringBlocks> storing_blocks(const KernelProbe& probe, bool has_g
   return found;
 }
 
-/// Quotients of the parameters and of the elements of a block, for 1 to 16 elements per thread.
+/// Parameters divided by the elements of a block and rounded up, for 1 to 16 elements per thread.
 std::vector<ExtraFactor> block_quotients(const KernelProbe& probe, const StoringBlocks& blocks,
                                          const std::string& side) {
   constexpr std::int64_t kMaxElements = 16;

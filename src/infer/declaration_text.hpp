@@ -10,7 +10,7 @@ namespace gpuexp::infer {
 
 struct DeclarationParts {
   std::vector<InferredKernel> kernels;
-  std::vector<std::string> options;  ///< of the compiler
+  std::vector<std::string> options;  ///< compiler options
   std::vector<std::string> notes;    ///< on kernels that are not declared
   /// Whether arguments are written out for all kernels, because their names are in another file.
   bool has_arguments = false;

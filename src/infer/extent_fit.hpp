@@ -34,7 +34,7 @@ class ExtentFitter {
 
   /// The simplest product whose value is counts[s] in each sample s: of parameters, of parameters
   /// plus or minus a small constant, of rounded quotients such as ceil_div(n, 256), of the extra
-  /// factors, and of a constant. Constants alone are one dimension. Empty if there is none.
+  /// factors, and of a constant. A constant by itself is one dimension. Empty if there is none.
   std::optional<std::vector<Dimension>> exact(const std::vector<std::int64_t>& counts) const;
 
   /// The smallest product of parameters, and a constant of at most 4, that is at least counts[s] in

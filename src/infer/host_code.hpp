@@ -35,7 +35,7 @@ struct TextLaunch {
   std::vector<Tokens> template_arguments;
   Tokens grid;
   Tokens block;
-  Tokens bytes;  ///< of dynamic shared memory; may be empty
+  Tokens bytes;  ///< dynamic shared memory; may be empty
   std::vector<Tokens> arguments;
   std::string file;
   std::size_t line = 0;

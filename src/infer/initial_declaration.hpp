@@ -15,7 +15,7 @@ struct InitRequest {
   /// Files with launches of the kernels. Empty: if the file lacks a launch, source files of its
   /// folder and of the parent folder.
   std::vector<std::filesystem::path> launch_files;
-  std::vector<std::string> options;  ///< of the compiler
+  std::vector<std::string> options;  ///< compiler options
 };
 
 struct InitialDeclaration {

@@ -282,7 +282,7 @@ class Inference {
   KernelProbe probe_;
   std::vector<std::size_t> pointers_;  ///< positions of the pointers among the parameters
   SizedRuns best_;
-  std::vector<std::string> fills_;  ///< of the pointers; may be empty
+  std::vector<std::string> fills_;  ///< one per pointer, or none
   bool keeps_last_sizes_ = false;
 };
 

@@ -31,7 +31,7 @@ struct InferredKernel {
   KernelSignature signature;
   ResolvedLaunch launch;
   std::vector<InferredParameter> parameters;
-  std::vector<InferredBuffer> buffers;  ///< of the pointers, in the order of the parameters
+  std::vector<InferredBuffer> buffers;  ///< one per pointer, in the order of the parameters
   std::vector<std::string> notes;       ///< what was assumed or not found
 };
 

@@ -1,5 +1,5 @@
-// Sizes at which a kernel is executed, so that the number of elements that it accesses tells which
-// parameters it is a product of.
+// Sizes at which a kernel is executed: the numbers of accessed elements then show of which
+// parameters they are products.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ std::string fitted(std::size_t parameters, std::int64_t multiple_of,
   return fit ? product_text(*fit) : "none";
 }
 
-TEST_CASE("sampled sizes tell products of parameters apart") {
+TEST_CASE("sampled sizes distinguish products of parameters") {
   for (std::size_t parameters = 1; parameters <= kNames.size(); ++parameters) {
     for (const std::int64_t multiple_of : {1, 32, 128, 256}) {
       INFO(parameters << " parameters, multiples of " << multiple_of);
@@ -151,7 +151,7 @@ ElementSet tile(std::int64_t row, std::int64_t rows, std::int64_t column, std::i
   return elements;
 }
 
-TEST_CASE("the tiles of blocks tell which dimension is the row") {
+TEST_CASE("the tiles of blocks show which dimension is the row") {
   const std::vector<Dimension> dimensions{{"a", {40}}, {"b", {70}}};
   const auto order = [&](const std::vector<ElementSet>& sets) {
     const auto ordered = ordered_dimensions(dimensions, {{0, &sets}});
