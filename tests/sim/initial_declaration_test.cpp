@@ -225,13 +225,24 @@ TEST_CASE("matrix products of SGEMM_CUDA have their extents and roles", "[foreig
       {"9_kernel_autotuned", "; M % 128; N % 128; K % 16"},
       {"10_kernel_warptiling", "; M % 128; N % 128; K % 16"}};
   const SourceCompiler compiler(ToolkitTools::found(), "");
+  std::size_t checked = 0;
   for (const auto& [name, required] : multiples) {
     INFO(name);
-    const infer::InitialDeclaration declaration =
-        infer::initial_declaration({folder / "src/kernels" / (name + ".cuh"), {}, {}}, compiler);
-    REQUIRE(declaration.kernels.size() == 1);
-    CHECK(summary(declaration.kernels[0]) == "in A[M][K], in B[K][N], in_out C[M][N]" + required);
+    const fs::path file = folder / "src/kernels" / (name + ".cuh");
+    try {
+      const infer::InitialDeclaration declaration =
+          infer::initial_declaration({file, {}, {}}, compiler);
+      REQUIRE(declaration.kernels.size() == 1);
+      CHECK(summary(declaration.kernels[0]) == "in A[M][K], in B[K][N], in_out C[M][N]" + required);
+      ++checked;
+    } catch (const InputError& error) {
+      // Kernels 4 and 5 call assert(), whose instruction the simulator may not execute.
+      const std::string why = error.what();
+      if (why.find("LEPC") == std::string::npos) throw;
+      skip(Tier::foreign, why);
+    }
   }
+  CHECK(checked >= 8);
 }
 
 }  // namespace
