@@ -29,14 +29,19 @@ cudaLibrary_t library_of(const std::string& cubin) {
   return library;
 }
 
+/// The code for the current device.
+LoadedCode code_for_device(const LoadedKernel& kernel) {
+  int device = 0;
+  GPUEXP_CUDA(cudaGetDevice(&device));
+  return kernel.code(compute_capability_of(device).value());
+}
+
 }  // namespace
 
 const void* launchable(const void* kernel) {
   const LoadedKernel* const loaded = LoadedKernels::global().find(kernel);
   if (!loaded) return kernel;
-  int device = 0;
-  GPUEXP_CUDA(cudaGetDevice(&device));
-  const LoadedCode code = loaded->code(compute_capability_of(device).value());
+  const LoadedCode code = code_for_device(*loaded);
   cudaKernel_t function = nullptr;
   GPUEXP_CUDA(cudaLibraryGetKernel(&function, library_of(code.cubin), code.resource->lowered_name));
   return reinterpret_cast<const void*>(function);
@@ -47,7 +52,7 @@ void* device_memory(const void* address, std::int64_t bytes) {
   if (!variable) return const_cast<void*>(address);
   const LoadedKernel* const kernel = LoadedKernels::global().find(variable->kernel);
   if (!kernel) throw std::logic_error("the kernel of a variable is not loaded");
-  const cudaLibrary_t library = library_of(kernel->code(compute_capability()).cubin);
+  const cudaLibrary_t library = library_of(code_for_device(*kernel).cubin);
   void* memory = nullptr;
   std::size_t size = 0;
   GPUEXP_CUDA(cudaLibraryGetGlobal(&memory, &size, library, variable->lowered_name.c_str()));

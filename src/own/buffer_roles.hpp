@@ -1,7 +1,7 @@
 // Roles of buffers: which are inputs, and which the launches write.
 #pragma once
 
-#include "own/binding.hpp"
+#include "own/bound.hpp"
 
 namespace gpuexp::own {
 

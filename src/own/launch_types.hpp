@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "own/binding.hpp"
+#include "own/bound.hpp"
 
 namespace gpuexp::own {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "own/binding.hpp"
+#include "own/bound.hpp"
 #include "own/own_problem.hpp"
 #include "sass/module_data.hpp"
 

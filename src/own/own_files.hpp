@@ -14,7 +14,7 @@
 
 #include "compile/source_compiler.hpp"
 #include "family/registry.hpp"
-#include "own/declaration_text.hpp"
+#include "own/declaration_sections.hpp"
 
 namespace gpuexp::own {
 

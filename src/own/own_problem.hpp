@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "family/family.hpp"
-#include "own/binding.hpp"
+#include "own/bound.hpp"
 #include "own/check_program.hpp"
 #include "own/fill_program.hpp"
 

@@ -5,7 +5,7 @@
 #include "compile/kernel_symbols.hpp"
 #include "fuzz/promises.hpp"
 #include "own/declaration_reader.hpp"
-#include "own/declaration_text.hpp"
+#include "own/declaration_sections.hpp"
 #include "own/json_declaration.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"

@@ -10,7 +10,7 @@
 #include "device/device_spec.hpp"
 #include "own/check_errors.hpp"
 #include "own/declaration_reader.hpp"
-#include "own/declaration_text.hpp"
+#include "own/declaration_sections.hpp"
 #include "own/exact_sums.hpp"
 #include "own/own_family.hpp"
 #include "own/own_problem.hpp"

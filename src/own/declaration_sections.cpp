@@ -1,4 +1,4 @@
-#include "own/declaration_text.hpp"
+#include "own/declaration_sections.hpp"
 
 #include <utility>
 

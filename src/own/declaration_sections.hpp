@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "own/binding.hpp"
+#include "own/bound.hpp"
 
 namespace gpuexp::own {
 
