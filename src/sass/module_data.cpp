@@ -216,6 +216,13 @@ ModuleData read_module_data(std::string_view text) {
                         data.variables);
   };
   data.addresses = addresses(kAddresses);
+  for (const Relocation& relocation : value_of(dump.relocations, kAddresses)) {
+    if (data.find(relocation.symbol)) continue;
+    if (relocation.offset + sizeof(std::uint64_t) > data.address_bank_bytes)
+      throw std::runtime_error(
+          fmt::format("the address of {} is outside of constant bank 4", relocation.symbol));
+    data.functions.push_back({relocation.offset, relocation.symbol});
+  }
   place_addresses(addresses(kInitialized), kInitialized, dump, data.variables);
   place_addresses(addresses(kConstants), kConstants, dump, data.variables);
   return data;

@@ -26,11 +26,18 @@ struct ModuleVariable {
   std::vector<VariableAddress> addresses;  ///< places in the variable
 };
 
+/// A place in bank 4 that holds the address of a function outside of the module.
+struct FunctionAddress {
+  std::uint64_t offset = 0;  ///< in bytes
+  std::string lowered_name;
+};
+
 struct ModuleData {
   std::vector<ModuleVariable> variables;
   std::vector<std::byte> constants;        ///< bank 3: the contents of all constants
   std::size_t address_bank_bytes = 0;      ///< size of bank 4
   std::vector<VariableAddress> addresses;  ///< places in bank 4, except those of functions
+  std::vector<FunctionAddress> functions;
 
   /// The variable with the name; null if there is none.
   const ModuleVariable* find(std::string_view lowered_name) const;

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/runtime_functions.hpp"
+
 namespace gpuexp::sim {
 
 namespace {
@@ -39,6 +41,10 @@ ModuleMemory::ModuleMemory(const ModuleData& data, GlobalMemory& global)
     initialize(i);
   }
   store_addresses(data_.addresses, addresses_.data());
+  for (const FunctionAddress& function : data_.functions) {
+    const std::uint64_t value = address_of_function(function.lowered_name);
+    std::memcpy(addresses_.data() + function.offset, &value, sizeof value);
+  }
 }
 
 std::byte* ModuleMemory::copied(std::string_view lowered_name, std::uint64_t bytes) {

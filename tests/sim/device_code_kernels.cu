@@ -101,3 +101,50 @@ extern "C" __global__ void traps(int* out, int which) {
   if (t == which - 100) __brkpt();
   out[t] = t;
 }
+
+// ---- functions of the CUDA runtime
+
+extern "C" __global__ void asserts(int* out, int n) {
+  const int t = threadIdx.x;
+  assert(t < n && "too many threads");  // fault: asserts
+  out[t] = t;
+}
+
+__device__ const char* const names[3] = {"zero", "one", "two"};
+
+extern "C" __global__ void prints(int* out, int n) {
+  const int t = threadIdx.x;
+  int printed = -1;
+  if (t % 2 == 0) {
+    printed = printf("%d %s %.2f\n", t, names[t % 3], t * 0.25);
+  } else if (t < n) {
+    printf("%-4d|%c|%#llx\n", t, 'a' + t, 1ll << t);
+  }
+  if (t == 0) printf("end\n");
+  out[t] = printed;
+}
+
+// ---- addresses of functions in global memory
+
+struct Shape {
+  __device__ virtual int area(int size) const = 0;
+};
+struct Square : Shape {
+  __device__ int area(int size) const override { return size * size; }
+};
+struct Strip : Shape {
+  int width;
+  __device__ explicit Strip(int w) : width(w) {}
+  __device__ int area(int size) const override { return size * width; }
+};
+
+__device__ Function const table[3] = {add, multiply, both};
+
+extern "C" __global__ void tables(int* out, int width) {
+  const int t = threadIdx.x;
+  Square square;
+  Strip strip(width);
+  const Shape* const shape = t % 2 ? static_cast<const Shape*>(&square) : &strip;
+  out[2 * t] = shape->area(t);
+  out[2 * t + 1] = table[t % 3](t, width);
+}

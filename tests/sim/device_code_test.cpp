@@ -91,6 +91,50 @@ void check_traps(const RunTimeKernels& module) {
   }
 }
 
+void check_asserts(const RunTimeKernels& module) {
+  std::vector<int> out(64);
+  RunTimeKernels::Execution execution(module);
+  execution.add(out, "out");
+  execution.run("asserts", 1, 64, out.data(), 64);
+  CHECK(out[63] == 63);
+  try {
+    execution.run("asserts", 1, 64, out.data(), 40);
+    FAIL("the assertion did not fail");
+  } catch (const sim::Fault& fault) {
+    CHECK(fault.place == module.place_of("fault: asserts"));
+    CHECK(fault.thread == Extent{40, 0, 0});
+    CHECK_THAT(fault.what(), contains_text("assertion `t < n && \"too many threads\"` failed in "
+                                           "void asserts(int *, int)"));
+  }
+}
+
+void check_prints(const RunTimeKernels& module) {
+  std::vector<int> out(8);
+  std::string text;
+  RunTimeKernels::Execution execution(module);
+  execution.add(out, "out");
+  execution.simulator().print = [&](std::string_view more) { text += more; };
+  execution.run("prints", 1, 8, out.data(), 6);
+  CHECK(out == std::vector<int>{3, -1, 3, -1, 3, -1, 3, -1});
+  // Each branch prints in the order of lanes; the order of the branches is not defined.
+  CHECK_THAT(text, contains_text("0 zero 0.00\n2 two 0.50\n4 one 1.00\n6 zero 1.50\n"));
+  CHECK_THAT(text, contains_text("1   |b|0x2\n3   |d|0x8\n5   |f|0x20\n"));
+  CHECK(text.ends_with("end\n"));
+}
+
+void check_tables(const RunTimeKernels& module) {
+  std::vector<int> out(128);
+  RunTimeKernels::Execution execution(module);
+  execution.add(out, "out");
+  execution.run("tables", 1, 64, out.data(), 5);
+  for (int t = 0; t < 64; ++t) {
+    INFO("thread " << t);
+    CHECK(out[2 * static_cast<std::size_t>(t)] == (t % 2 ? t * t : 5 * t));
+    const int called = t % 3 == 0 ? t + 5 : t % 3 == 1 ? t * 5 : t * 5 + t - 5;
+    CHECK(out[2 * static_cast<std::size_t>(t) + 1] == called);
+  }
+}
+
 TEST_CASE("shuffles, calls and traps are executed as on a GPU", "[device_code]") {
   if (const std::string missing = lacks_compiler(); !missing.empty())
     return skip(Tier::machine_code, missing);
@@ -101,6 +145,9 @@ TEST_CASE("shuffles, calls and traps are executed as on a GPU", "[device_code]")
     check_few(module);
     check_calls(module);
     check_traps(module);
+    check_asserts(module);
+    check_prints(module);
+    check_tables(module);
   }
 }
 
