@@ -11,7 +11,7 @@ namespace gpuexp {
 
 struct DeclaredVariable {
   std::string name;
-  CType type;  ///< of the variable or, if it is an array, of its elements
+  CType type;  ///< type of the variable or, if it is an array, of its elements
 };
 
 /// The variables, in order. Namespaces are left out, as are variables whose type a macro declares.

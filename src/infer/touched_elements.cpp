@@ -171,7 +171,7 @@ void execute(const sim::LaunchState& launch, std::vector<ProbedBuffer>& buffers,
 }  // namespace
 
 TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& launch) {
-  simulator.memory().clear();
+  simulator.clear_memory();
   std::vector<ProbedBuffer> buffers;
   buffers.reserve(launch.arguments.size());
   KernelStep step;
@@ -195,7 +195,7 @@ TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& 
   execute(state, buffers, result);
   for (const ProbedBuffer& buffer : buffers)
     result.pointers.push_back(buffer.touched());
-  simulator.memory().clear();
+  simulator.clear_memory();
   return result;
 }
 

@@ -14,7 +14,7 @@
 #include "own/declared_names.hpp"
 #include "own/expression_tree.hpp"
 #include "own/launch_types.hpp"
-#include "own/module_variables.hpp"
+#include "own/variable_binding.hpp"
 
 namespace gpuexp::own {
 

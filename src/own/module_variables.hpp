@@ -1,21 +1,9 @@
-// Buffers whose contents are those of a __constant__ or __device__ variable of the file.
+// Copies between buffers and the variables of the file that have their contents.
 #pragma once
 
-#include <string_view>
-#include <vector>
-
-#include "own/bound.hpp"
 #include "own/own_problem.hpp"
-#include "sass/module_data.hpp"
 
 namespace gpuexp::own {
-
-/// The variables of a module that a declaration can name.
-std::vector<OwnVariable> own_variables(const ModuleData& module, std::string_view source);
-
-/// Sets BoundBuffer::variable, type and role of each buffer that no launch passes to a kernel and
-/// that has the name of a variable. Throws DeclarationError.
-void bind_variables(Bound& bound, const std::vector<OwnVariable>& variables);
 
 /// Throws DeclarationError if a buffer does not have the size of its variable.
 void check_variable_sizes(const Bound& bound, const OwnProblem& problem);

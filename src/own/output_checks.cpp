@@ -8,7 +8,6 @@
 
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
-#include "own/module_variables.hpp"
 #include "own/work_amounts.hpp"
 
 namespace gpuexp::own {
@@ -62,7 +61,6 @@ void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProble
 
 void check_problem(const Bound& bound, const OwnProblem& problem) {
   if (!problem.unmet.empty()) return;
-  check_variable_sizes(bound, problem);
   const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
   for (const BoundVariant& variant : bound.variants)
     steps_of(bound, variant, problem, no_data);

@@ -33,7 +33,10 @@ const OwnData& as_data(const void* data) {
 std::shared_ptr<const void> checked_problem(const Bound& bound, const Values& values) {
   auto problem = std::make_shared<OwnProblem>(problem_of(bound, values));
   check_problem(bound, *problem);
-  if (problem->unmet.empty()) check_expected_values(bound, *problem);
+  if (problem->unmet.empty()) {
+    check_variable_sizes(bound, *problem);
+    check_expected_values(bound, *problem);
+  }
   return problem;
 }
 
@@ -126,7 +129,10 @@ Variant variant_of(const SharedBound& bound, std::size_t index) {
     return work_of(*bound, bound->variants[index], as_problem(problem));
   };
   variant.launch = [bound, index](const void* problem, const void* data, const LaunchContext&) {
-    return steps_of(*bound, bound->variants[index], as_problem(problem), as_data(data));
+    const BoundVariant& of = bound->variants[index];
+    return stored_outputs(*bound, of, as_problem(problem), as_data(data)) +
+           steps_of(*bound, of, as_problem(problem), as_data(data)) +
+           loaded_outputs(*bound, of, as_problem(problem), as_data(data));
   };
   variant.unbound_data =
       std::make_shared<OwnData>(OwnData{std::vector<void*>(bound->buffers.size(), nullptr)});

@@ -17,10 +17,10 @@
 #include "own/exact_sums.hpp"
 #include "own/kernel_file.hpp"
 #include "own/launched_kernels.hpp"
-#include "own/module_variables.hpp"
 #include "own/own_family.hpp"
 #include "own/own_modules.hpp"
 #include "own/tuning_parameters.hpp"
+#include "own/variable_binding.hpp"
 
 namespace gpuexp::own {
 

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "own/module_variables.hpp"
 
 namespace gpuexp::own {
 
@@ -221,14 +220,14 @@ Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names
 
 Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
                const OwnData& data) {
-  Steps steps = stored_outputs(bound, variant, problem, data);
+  Steps steps;
   for (const BoundStep& step : variant.steps) {
     if (const auto* const launch = std::get_if<BoundLaunch>(&step))
       steps.add(kernel_step(bound, *launch, problem, data));
     else
       steps.add(memset_step(bound, std::get<BoundMemset>(step), problem, data));
   }
-  return steps + loaded_outputs(bound, variant, problem, data);
+  return steps;
 }
 
 // ---- contents and checks

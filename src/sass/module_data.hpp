@@ -12,7 +12,7 @@ namespace gpuexp {
 
 /// A place that holds the address of a variable. The loader of the module fills it in.
 struct VariableAddress {
-  std::uint64_t offset = 0;  ///< of the place: in bytes from the start of its bank or variable
+  std::uint64_t offset = 0;  ///< offset of the place: bytes from the start of its bank or variable
   std::size_t variable = 0;  ///< index in ModuleData::variables
   std::uint64_t addend = 0;  ///< bytes from the variable's start to the address
 };

@@ -31,7 +31,7 @@ std::size_t reserved_shared_bytes(int compute_capability);
 /// Whether the code uses the shared memory that the system reserves for cooperative groups, in
 /// which tiles of several warps synchronize.
 bool uses_group_memory(const Program& program, int compute_capability);
-/// Reserves it at the end of the system's shared memory or, before Hopper, behind the block's own.
+/// Reserves it at the end of the system's shared memory or, before Hopper, after the block's own.
 /// Call it before set_constants().
 void add_group_memory(LaunchState& launch, int compute_capability);
 

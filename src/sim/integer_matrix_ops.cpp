@@ -19,8 +19,8 @@ namespace {
 constexpr unsigned kMaxRows = 16;
 constexpr unsigned kColumns = 8;
 constexpr unsigned kLanesOfRow = 4;
-constexpr unsigned kMaxK = 64;      ///< of integers
-constexpr unsigned kMaxKWords = 8;  ///< of single bits
+constexpr unsigned kMaxK = 64;      ///< integers of 4 or 8 bits
+constexpr unsigned kMaxKWords = 8;  ///< words of single bits
 constexpr unsigned kWordBits = 32;
 
 /// Op::kind and Op::kind2 of IMMA: the types of A and B.

@@ -44,9 +44,9 @@ __device__ Fragments random_fragments(Word seed, bool near_limit) {
 }
 
 struct Format {
-  int rows;   ///< of A
-  int words;  ///< of A's rows and B's columns, 32 bits each
-  int bits;   ///< of an element
+  int rows;   ///< rows of A
+  int words;  ///< words of A's rows and B's columns, 32 bits each
+  int bits;   ///< bits of an element
   bool a_is_signed;
   bool b_is_signed;
   bool clamps;  ///< to 32 bits, instead of wrapping around

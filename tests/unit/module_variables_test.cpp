@@ -7,6 +7,7 @@
 
 #include "own/declaration_reader.hpp"
 #include "own/own_family.hpp"
+#include "own/variable_binding.hpp"
 #include "sass/loaded_kernels.hpp"
 #include "support/catch.hpp"
 
@@ -65,7 +66,7 @@ SharedBound bound_variables(const std::string& statements) {
 std::string error_of_variables(const std::string& statements) {
   try {
     const SharedBound bound = bound_variables(statements);
-    check_problem(*bound, problem_of(*bound, {}));
+    check_variable_sizes(*bound, problem_of(*bound, {}));
   } catch (const DeclarationError& error) {
     return error.what();
   }
@@ -137,7 +138,7 @@ TEST_CASE("a declaration that does not fit a variable is refused", "[module_vari
         "k.cu:1:15: the file has several variables 'twice' in different namespaces; rename all "
         "but one");
   CHECK(error_of_variables("out counts[16] = zeros\ncheck counts[i] = 0") ==
-        "k.cu:1:28: 'counts' is an output, so it has no contents before the launch; if kernels "
+        "k.cu:1:29: 'counts' is an output, so it has no contents before the launch; if kernels "
         "read them, declare it as 'in_out counts'");
 }
 
