@@ -76,6 +76,10 @@ bool is_candidate(const Program& program, std::size_t at) {
          (mnemonic == "LD" && program.listed[at].opcode.find(".STRONG") != std::string_view::npos);
 }
 
+bool is_conditional(const Op& branch) {
+  return branch.guard.index != kTruePredicate || branch.from[0].kind != Kind::none;
+}
+
 struct Loop {
   std::size_t begin = 0;
   std::size_t end = 0;  ///< after its last branch
@@ -128,7 +132,7 @@ void mark_polls(const Program& program, const Loop& loop, std::vector<bool>& pol
     if (!is_candidate(program, i) || !keeps_address(program, loop, i) || !decides(program, loop, i))
       continue;
     polls[i] = true;
-    polls[loop.end - 1] = true;
+    polls[loop.end - 1] = is_conditional(program.ops[loop.end - 1]);
     mark_first_iteration(program, loop, i, polls);
   }
 }

@@ -12,7 +12,7 @@ namespace gpuexp::sim {
 /// address, and stores nothing. Machine code has no mark for volatile and strong loads from shared
 /// memory, but a compiler keeps such a load in the loop only if it is one of them. Includes a copy
 /// of the load shortly before the loop, for the first iteration. The branch that repeats the loop
-/// is included, too.
+/// is included, too, if it is conditional.
 std::vector<bool> polling_ops(const Program& program);
 
 }  // namespace gpuexp::sim

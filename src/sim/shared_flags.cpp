@@ -1,4 +1,4 @@
-// Flags and mbarriers in shared memory, which order accesses of single warps.
+// Flags, asynchronous copies and mbarriers in shared memory, which order accesses of single warps.
 #include <algorithm>
 #include <bit>
 
@@ -66,6 +66,17 @@ void SharedShadow::note_atomic(const Accessor& who, unsigned lane, const MemoryA
       warp_order_.begin_atomics(word, (writer & kThreadMask) / kLanes, written_[at >> shift_]);
     warp_order_.change_atomic(who.warp, word);
   });
+}
+
+void SharedShadow::commit_copies(unsigned warp, LaneMask lanes) {
+  copies_.commit(warp, lanes);
+}
+
+void SharedShadow::wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left) {
+  for (const PendingCopies::Bytes& bytes : copies_.complete_groups(warp, lanes, left)) {
+    for (std::size_t c = bytes.address >> shift_; c < (bytes.address + bytes.width) >> shift_; ++c)
+      written_[c] = clock_;
+  }
 }
 
 void SharedShadow::wait_for_phase(const Accessor& who, unsigned lane, std::uint64_t mbarrier) {

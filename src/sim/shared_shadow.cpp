@@ -376,17 +376,6 @@ Conflict SharedShadow::conflict(const Accessor& who, Kind kind, unsigned lane, s
 
 // ---- order
 
-void SharedShadow::commit_copies(unsigned warp, LaneMask lanes) {
-  copies_.commit(warp, lanes);
-}
-
-void SharedShadow::wait_for_copies(unsigned warp, LaneMask lanes, std::uint32_t left) {
-  for (const PendingCopies::Bytes& bytes : copies_.complete_groups(warp, lanes, left)) {
-    for (std::size_t c = bytes.address >> shift_; c < (bytes.address + bytes.width) >> shift_; ++c)
-      written_[c] = clock_;
-  }
-}
-
 void SharedShadow::release_barrier() {
   barrier_ = clock_++;
   if (touched_begin_ < touched_end_)
