@@ -35,7 +35,7 @@ void run_fence(Warp& warp, const Op&, LaneMask) {
 
 // ---- branches
 
-// A warp that executes alone leaves a loop that polls a flag, which no other warp would set.
+// If no other warps execute, a warp leaves a loop that polls a flag, because the flag stays unset.
 void run_bra(Warp& warp, const Op& op, LaneMask lanes) {
   if (op.is_flag && warp.block.launch.is_alone) return;
   const LaneMask taken =

@@ -36,7 +36,7 @@ void WarpOrder::fence(unsigned warp) {
   if (!is_used()) return;
   constexpr std::size_t kMaxFences = 1024;
   std::vector<Fence>& fences = fences_[warp];
-  // A warp rarely reads a flag that was stored so many fences ago.
+  // A warp rarely reads a flag that was stored more than 500 fences ago.
   if (fences.size() == kMaxFences) fences.erase(fences.begin(), fences.begin() + kMaxFences / 2);
   Fence& fence = fences.emplace_back(Fence{clock_, known_[warp]});
   fence.known[warp] = clock_++;
