@@ -18,9 +18,9 @@ struct ViewRow {
   std::vector<std::string> cells;  ///< one per column
   std::string status = {};         ///< status of a row that did not pass; "" if it passed
   std::string note = {};           ///< status and reason, shown instead of numbers
-  bool keeps_numbers = false;      ///< the note follows the numbers
   double bar = 0;                  ///< length, in the unit of ExperimentView::full_bar
   std::string key = {};            ///< key of the result; "" if the row shows none
+  bool keeps_numbers = false;      ///< the note follows the numbers
 };
 
 /// One experiment as a table. Values that all rows share are facts; other values are in columns.

@@ -67,8 +67,9 @@ Json notes_of(const ExperimentView& view) {
   for (std::size_t i = 0; i < view.rows.size(); ++i) {
     const ViewRow& row = view.rows[i];
     if (row.note.empty()) continue;
-    notes.push_back(Json::array({i, row.status, row.note}));
-    if (row.keeps_numbers) notes.back().push_back(true);
+    Json note = Json::array({i, row.status, row.note});
+    if (row.keeps_numbers) note.push_back(true);
+    notes.push_back(std::move(note));
   }
   return notes;
 }
