@@ -38,7 +38,8 @@ struct KernelFiles {
       check_error = nullptr;
 };
 
-/// Whether the text names a kernel file: it ends in ".cu", ".cuh" or ".gpuexp.json".
+/// Whether the text names a kernel file, which ends in ".cu", ".cuh", ".ptx", ".cubin" or
+/// ".gpuexp.json", or a folder with a cubin.
 bool is_kernel_file(std::string_view text);
 
 class Registry {

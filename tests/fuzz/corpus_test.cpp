@@ -35,6 +35,10 @@ TEST_CASE("the corpus of programs breaks no promise", "[fuzz]") {
   replay("execution", gpuexp::fuzz::fuzz_execution);
 }
 
+TEST_CASE("the corpus of cubins breaks no promise", "[fuzz]") {
+  replay("cubin", gpuexp::fuzz::fuzz_cubin);
+}
+
 TEST_CASE("the corpus of configs breaks no promise", "[fuzz]") {
   replay("config", gpuexp::fuzz::fuzz_config);
 }

@@ -21,6 +21,10 @@ void fuzz_code(std::string_view text);
 /// cycles.
 void fuzz_execution(std::string_view text);
 
+/// Reads headers of kernel files and the tools' output for a cubin: throws std::runtime_error, or
+/// yields kernels with the promises of fuzz_execution().
+void fuzz_cubin(std::string_view text);
+
 /// Reads a config of the fake families: throws ConfigError, or yields a Config within its bounds.
 void fuzz_config(std::string_view text);
 

@@ -5,6 +5,7 @@
 
 #include "base/json.hpp"
 #include "base/output.hpp"
+#include "base/random_bits.hpp"
 #include "sim/foreign_kernels.hpp"
 #include "sim/kernel_folder.hpp"
 
@@ -223,6 +224,39 @@ TEST_CASE("damaged cubins, and cubins without a declaration, are refused", "[own
   folder.write("unknown.gpuexp", kStatements + "hello world\n");
   CHECK_THAT(folder.error("unknown.cubin", bytes),
              contains_text("unknown.gpuexp:7:1: 'hello world' is not a statement"));
+}
+
+/// The cubin may be refused, fault, end or be stopped after a second.
+void execute_mutated(const KernelFolder& folder, const std::string& name,
+                     const std::string& bytes) {
+  folder.write(name + ".gpuexp", kStatements);
+  Registry registry;
+  own::OwnFiles files(registry, SourceCompiler(ToolkitTools::found(), ""));
+  SimulatedOptions options;
+  options.launch_timeout_s = 1;
+  const auto device_executor = make_simulated_executor(device(), no_kernels(), options);
+  try {
+    const Family& family = files.load(folder.write(name + ".cubin", bytes));
+    device_executor->set_up(family, family.defaults(), 7);
+    device_executor->verify(family.variants.front(), Mode::cold);
+  } catch (const std::runtime_error&) {
+  }
+}
+
+TEST_CASE("machine code with flipped bits does not crash the program", "[own_inputs]") {
+  REQUIRE_CODE_TOOLS();
+  const KernelFolder folder;
+  const std::string bytes = text_of_file(write_cubin(folder, "whole.cubin", kPtx, "sm_90a"));
+  constexpr std::uint64_t kMutations = 10;
+  for (std::uint64_t seed = 0; seed < kMutations; ++seed) {
+    std::string mutated = bytes;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      const std::uint64_t bits = random_bits(seed, i);
+      mutated[bits % mutated.size()] ^= static_cast<char>(1 << (bits >> 32) % 8);
+    }
+    INFO(seed);
+    CHECK_NOTHROW(execute_mutated(folder, "m" + std::to_string(seed), mutated));
+  }
 }
 
 // ---- Triton

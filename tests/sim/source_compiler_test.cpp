@@ -84,10 +84,9 @@ class Workplace {
     return text;
   }
   fs::path store() const { return scratch_.path() / "store"; }
-
- private:
   fs::path tools() const { return scratch_.path() / "tools"; }
 
+ private:
   ScratchFolder scratch_;
 };
 
@@ -218,19 +217,21 @@ TEST_CASE("modules that were not read for a month are removed", "[source_compile
   CHECK(fs::exists(other));
 }
 
-TEST_CASE("a module is compiled if it cannot be kept", "[source_compiler]") {
+TEST_CASE("a module that cannot be kept exists as long as it is used", "[source_compiler]") {
   REQUIRE_COMPILER();
   const Workplace place;
   for (const fs::path& store : {fs::path("/dev/null/store"), fs::path("/proc/store"), fs::path()}) {
-    const SourceCompiler compiler(ToolkitTools::found(), store);
+    INFO(store);
     fs::path cubin;
     {
+      const SourceCompiler compiler(ToolkitTools::found(), store);
       const auto module = compiler.compile(place / "add.cu", {}, 80);
       CHECK(module->architecture() == "sm_80");
       CHECK(module->kernels().find(kLoweredName)->architecture == 80);
       cubin = module->cubin();
       CHECK(fs::exists(cubin));
-      CHECK(!compiler.compile(place / "add.cu", {}, 80)->was_kept());
+      // Without a folder for modules, none is kept.
+      CHECK(compiler.compile(place / "add.cu", {}, 80)->was_kept() == !store.empty());
     }
     CHECK(!fs::exists(cubin));
   }
@@ -402,6 +403,33 @@ TEST_CASE("a file that changes during its compilation is compiled again", "[sour
   }
 }
 
+TEST_CASE("a process executes what its parent compiled, and compiles nothing",
+          "[source_compiler]") {
+  REQUIRE_COMPILER();
+  const Workplace place;
+  const ToolkitTools tools({place.tools().string()});
+  const fs::path file = place / "add.cu";
+  for (const fs::path& store : {place.store(), file / "cannot be made"}) {
+    INFO(store);
+    const SourceCompiler parent(tools, store);
+    const auto made = parent.compile(file, {}, 90);
+    place.runs();
+    CHECK(parent.compile(file, {}, 90)->was_kept());
+    SourceCompiler worker(tools, "");
+    worker.use_only_modules_of(parent.module_folders());
+    const auto found = worker.compile(file, {}, 90);
+    CHECK(found->hash() == made->hash());
+    CHECK(fs::exists(found->cubin()));
+    CHECK_THROWS_WITH(worker.compile(file, {}, 80),
+                      contains_text("add.cu: there is no machine code for sm_80 of the file as it "
+                                    "is now; it changed since the command started"));
+    place.write("scale.cuh", "#define SCALE 3.0f\n");
+    CHECK_THROWS_WITH(worker.compile(file, {}, 90), contains_text("there is no machine code"));
+    CHECK(place.runs().empty());
+    place.write("scale.cuh", "#define SCALE 2.0f\n");
+  }
+}
+
 TEST_CASE("a disassembler older than the compiler is named", "[source_compiler]") {
   REQUIRE_COMPILER();
   const Workplace place;
@@ -431,7 +459,8 @@ TEST_CASE("a kernel file is not compiled without nvcc", "[source_compiler]") {
           ": there is no nvcc of the CUDA Toolkit; searched: PATH. Install the toolkit, or the "
           "Python package nvidia-cuda-nvcc and set CUDA_HOME to its folder that contains bin/nvcc "
           "(the packages of all tools: nvidia-cuda-nvcc, nvidia-cuda-cuobjdump, "
-          "nvidia-cuda-nvdisasm; instead of nvcc, the library NVRTC of nvidia-cuda-nvrtc can compile)");
+          "nvidia-cuda-nvdisasm; instead of nvcc, the library NVRTC of nvidia-cuda-nvrtc can "
+          "compile)");
 }
 
 TEST_CASE("architectures with a suffix begin at compute capability 9.0", "[source_compiler]") {
