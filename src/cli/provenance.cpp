@@ -112,7 +112,7 @@ Provenance provenance_of(const Context& context, const Plan& plan, const DeviceI
   p.config.text = config.text;
   for (const auto& [file, text] : context.kernel_files.sources())
     p.inputs.push_back(provenance_of_source(file, text, keeps_source));
-  std::vector<std::string> files = context.kernel_files.arrays();
+  std::vector<std::string> files = context.kernel_files.other_inputs();
   for (std::string& file : files_of(config))
     files.push_back(std::move(file));
   for (const std::string& file : files) {

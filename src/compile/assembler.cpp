@@ -6,8 +6,8 @@
 
 #include "base/input_error.hpp"
 #include "base/text_parts.hpp"
+#include "compile/compile_error.hpp"
 #include "compile/nvcc_text.hpp"
-#include "compile/source_compiler.hpp"
 
 namespace gpuexp {
 

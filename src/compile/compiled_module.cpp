@@ -20,6 +20,7 @@ std::string name_in(const fs::path& folder, const std::string& file) {
 
 CompiledModule::CompiledModule(Parts parts)
     : parts_(std::move(parts)), kernels_(parts_.dump, parts_.source.parent_path().string()) {
+  if (parts_.source_text.empty()) return;  // machine code
   const fs::path folder = parts_.source.parent_path();
   texts_[parts_.source.filename().string()] = parts_.source_text;
   for (const ModuleDependency& file : parts_.dependencies) {

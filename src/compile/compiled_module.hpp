@@ -37,7 +37,7 @@ class CompiledModule {
   explicit CompiledModule(Parts parts);
 
   const std::filesystem::path& source() const { return parts_.source; }
-  /// The text of the source file that was compiled.
+  /// The text of the source file that was compiled; empty for a cubin.
   const std::string& source_text() const { return parts_.source_text; }
   /// "sm_90a".
   const std::string& architecture() const { return parts_.architecture; }
@@ -54,7 +54,7 @@ class CompiledModule {
   const CubinKernels& kernels() const { return kernels_; }
   /// The source file, and the files in its folder that it includes, with the names that the
   /// kernels' source lines have. Files that changed after the compilation are left out. Valid as
-  /// long as this object.
+  /// long as this object. A cubin has none.
   std::vector<SourceText> sources() const;
 
  private:

@@ -14,7 +14,8 @@ ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
     tools.run("cuobjdump", {option, cubin}, folder, "dump", limits);
     return text_of_file(folder / "dump");
   };
-  // cuobjdump prints a cubin's architecture only in the listing, which tells sm_90 from sm_90a.
+  // cuobjdump prints a cubin's architecture only in the listing, which distinguishes sm_90 and
+  // sm_90a.
   ObjectDump dump{name, {}, {}, {}, {}};
   dump.sass = dumped("--dump-sass");
   const std::vector<KernelCode> listed = read_code(dump.sass);

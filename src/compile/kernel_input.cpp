@@ -8,7 +8,6 @@
 #include "base/input_error.hpp"
 #include "base/text_parts.hpp"
 #include "compile/nvcc_text.hpp"
-#include "compile/source_compiler.hpp"
 #include "sass/kernel_resource.hpp"
 
 namespace gpuexp {
@@ -100,6 +99,12 @@ std::string read_kernel_input(const fs::path& file) {
     case KernelFileKind::source: break;
   }
   return read_source(file);
+}
+
+std::string architecture_for(int compute_capability) {
+  constexpr int kSpecificSince = 90;
+  return fmt::format("sm_{}{}", compute_capability,
+                     compute_capability >= kSpecificSince ? "a" : "");
 }
 
 std::vector<std::string> kernels_in_ptx(std::string_view text) {

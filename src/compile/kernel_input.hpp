@@ -21,6 +21,10 @@ KernelFileKind kind_of(const std::filesystem::path& file);
 /// larger than 4 MiB (a cubin: 64 MiB); and if a file that is not a cubin is not UTF-8.
 std::string read_kernel_input(const std::filesystem::path& file);
 
+/// The most specific architecture of a compute capability: "sm_90a" for 90, "sm_80" for 80. Since
+/// 9.0, some instructions exist only for the architectures with the suffix.
+std::string architecture_for(int compute_capability);
+
 /// Names of the kernels of a PTX file, in order, without parameters.
 std::vector<std::string> kernels_in_ptx(std::string_view text);
 
@@ -35,7 +39,7 @@ struct CodeTarget {
   /// their parameters do not depend on it.
   int first_compute_capability() const;
   /// Why there is no code for a compute capability, without the file's name; empty if there is, or
-  /// if only a compiler can tell.
+  /// if only a compiler knows.
   std::string refusal(int compute_capability) const;
 };
 

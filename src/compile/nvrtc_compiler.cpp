@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 
 #include "base/text_parts.hpp"
+#include "compile/compile_error.hpp"
 #include "compile/device_source.hpp"
 #include "compile/nvcc_text.hpp"
 #include "compile/nvrtc.hpp"
 #include "compile/nvrtc_headers.hpp"
-#include "compile/source_compiler.hpp"
 
 namespace gpuexp {
 

@@ -92,7 +92,7 @@ std::string request_text(const fs::path& source, const std::vector<std::string>&
                      instantiation, host_compiler ? host_compiler : "", tools.identity());
 }
 
-// Name and size tell releases of the library apart.
+// Releases of the library differ in name or size.
 std::string library_text(const std::optional<NvrtcProcess>& nvrtc) {
   if (!nvrtc) return "";
   std::error_code error;
@@ -139,12 +139,6 @@ void SourceCompiler::check_instantiation(const Job& job) {
     throw InputError(fmt::format("{}: the launch of {} has template arguments, which need nvcc; "
                                  "NVRTC compiles only kernels that the file instantiates",
                                  job.source.string(), job.instantiation_text()));
-}
-
-std::string architecture_for(int compute_capability) {
-  constexpr int kSpecificSince = 90;
-  return fmt::format("sm_{}{}", compute_capability,
-                     compute_capability >= kSpecificSince ? "a" : "");
 }
 
 SourceCompiler::SourceCompiler(ToolkitTools tools, fs::path kept_in, const ToolLimits& limits)

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/input_error.hpp"
+#include "compile/compile_error.hpp"
 #include "compile/compile_options.hpp"
 #include "compile/compiled_module.hpp"
 #include "compile/instantiation.hpp"
@@ -19,24 +19,6 @@
 #include "compile/toolkit_tools.hpp"
 
 namespace gpuexp {
-
-/// A file that nvcc, NVRTC or ptxas does not accept. The message has the tool's errors with file
-/// and line.
-class CompileError : public InputError {
- public:
-  /// Without `first_error`, the message is the first error.
-  explicit CompileError(const std::string& message, const std::string& first_error = "")
-      : InputError(message), first_error_(first_error.empty() ? message : first_error) {}
-  /// The first of the tool's errors: "sgemm.cu(12): error: static assertion failed".
-  const std::string& first_error() const { return first_error_; }
-
- private:
-  std::string first_error_;
-};
-
-/// The most specific architecture of a compute capability: "sm_90a" for 90, "sm_80" for 80. Since
-/// 9.0, some instructions exist only for the architectures with the suffix.
-std::string architecture_for(int compute_capability);
 
 class SourceCompiler {
  public:
@@ -88,7 +70,7 @@ class SourceCompiler {
   /// A folder of this process for modules that cannot be kept elsewhere.
   class PrivateFolder {
    public:
-    /// Null if it does not exist and shall not be made.
+    /// Makes the folder if it is missing and `make` is set; otherwise null.
     std::shared_ptr<const TemporaryFolder> get(bool make);
 
    private:

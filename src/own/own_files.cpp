@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -59,8 +61,8 @@ std::vector<int> first_capabilities(const CodeTarget& target, std::vector<int> w
   return wanted;
 }
 
-void add_triton_metadata(const fs::path& source, std::vector<OwnKernel>& kernels) {
-  const std::optional<TritonMetadata> triton = triton_metadata(source);
+void add_triton_metadata(const std::optional<TritonMetadata>& triton,
+                         std::vector<OwnKernel>& kernels) {
   for (OwnKernel& kernel : kernels)
     if (triton && triton->kernel == kernel.signature.lowered_name) kernel.triton = triton;
 }
@@ -74,6 +76,7 @@ struct OwnFiles::File {
   SharedBound bound;
   const Family* family = nullptr;
   const Family* exact = nullptr;  ///< with contents for which sums are exact
+  std::optional<fs::path> triton_file = std::nullopt;
 };
 
 OwnFiles::OwnFiles(Registry& registry, SourceCompiler compiler)
@@ -98,9 +101,11 @@ OwnFiles::File& OwnFiles::loaded(const fs::path& file) {
   const std::vector<std::string> in_source = kernels_of(read);
   std::vector<OwnKernel> kernels = launched_kernels(
       declaration, read.contents, modules, first_capabilities(target, compute_capabilities_()));
-  add_triton_metadata(read.source, kernels);
+  const std::optional<TritonMetadata> triton = triton_metadata(read.source);
+  add_triton_metadata(triton, kernels);
   File loaded{std::move(read), declaration.parameters, modules, nullptr, nullptr, nullptr};
   const std::shared_ptr<const CompiledModule> module = modules->any_module();
+  if (triton) loaded.triton_file = triton->file;
   loaded.bound = bound_to(std::move(declaration), std::move(kernels), in_source,
                           own_variables(module->kernels().data(), module->source_text()));
   registry_.add(family_of(id, loaded.bound));
@@ -205,7 +210,9 @@ std::vector<std::string> OwnFiles::paths() const {
 std::map<std::string, std::string> OwnFiles::sources() const {
   std::map<std::string, std::string> sources;
   for (const File& file : files_) {
-    for (auto& [name, text] : file.modules->sources())
+    const bool has_text = kind_of(file.read.source) != KernelFileKind::cubin;
+    for (auto& [name, text] :
+         has_text ? file.modules->sources() : std::map<std::string, std::string>())
       sources.emplace((file.read.source.parent_path() / name).string(), std::move(text));
     if (file.read.path != file.read.source)
       sources.emplace(file.read.path.string(), file.read.declaration_text);
@@ -213,13 +220,16 @@ std::map<std::string, std::string> OwnFiles::sources() const {
   return sources;
 }
 
-std::vector<std::string> OwnFiles::arrays() const {
-  std::vector<std::string> arrays;
+std::vector<std::string> OwnFiles::other_inputs() const {
+  std::set<std::string> inputs;
   for (const File& file : files_) {
-    for (const fs::path& path : file.read.arrays)
-      if (std::ranges::find(arrays, path.string()) == arrays.end()) arrays.push_back(path.string());
+    for (const fs::path& array : file.read.arrays)
+      inputs.insert(array.string());
+    if (kind_of(file.read.source) == KernelFileKind::cubin)
+      inputs.insert(file.read.source.string());
+    if (file.triton_file) inputs.insert(file.triton_file->string());
   }
-  return arrays;
+  return {inputs.begin(), inputs.end()};
 }
 
 }  // namespace gpuexp::own

@@ -63,8 +63,9 @@ class OwnFiles {
   /// that it includes, and its declaration in JSON.
   std::map<std::string, std::string> sources() const;
 
-  /// Absolute paths of the .npy files that the files name, each once.
-  std::vector<std::string> arrays() const;
+  /// Absolute paths of files without source text on which results depend: .npy files, cubins and
+  /// Triton's metadata.
+  std::vector<std::string> other_inputs() const;
 
  private:
   struct File;

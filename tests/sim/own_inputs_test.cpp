@@ -191,6 +191,11 @@ TEST_CASE("a cubin is verified on its own architecture, and refused on others", 
   folder.write("axpy.gpuexp", "// axpy, as ptxas made it\n\n" + kStatements);
   const Family& family = folder.files().load(write_cubin(folder, "axpy.cubin", kPtx, "sm_90a"));
   CHECK(failure(family, "axpy").empty());
+  // Results record these files, so that a run is not resumed with others.
+  CHECK(folder.files().sources().empty());
+  CHECK(
+      folder.files().other_inputs() ==
+      std::vector<std::string>{folder.folder() + "/axpy.cubin", folder.folder() + "/axpy.gpuexp"});
   const auto problem = family.make_problem(family.defaults());
   CHECK(!family.unsupported(problem.get(), device()));
   CHECK_THROWS_WITH(
@@ -315,7 +320,10 @@ TEST_CASE("a kernel of Triton's cache needs a grid and arguments only", "[own_in
   const Family& family = folder.files().load(elu.path());
   CHECK(family.id == "elu_kernel.cubin");
   CHECK(failure(family, "elu_kernel").empty());
-  // A kernel with shared memory. Three more columns than the tile has.
+  CHECK(folder.files().other_inputs() == std::vector<std::string>{elu.path() + "/elu_kernel.cubin",
+                                                                  elu.path() + "/elu_kernel.gpuexp",
+                                                                  elu.path() + "/elu_kernel.json"});
+  // A kernel with shared memory.
   const TritonCache transpose(folder, "transpose_kernel", R"(rows = 512
 columns = 256
 in float x[rows][columns]

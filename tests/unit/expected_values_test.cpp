@@ -29,11 +29,11 @@ Family family(const std::string& statements) {
   const std::string source = source_of(statements);
   std::vector<OwnKernel> kernels;
   for (KernelSignature& signature : signatures(kernels_in(source), source))
-    kernels.push_back({std::move(signature), &address});
+    kernels.push_back({std::move(signature), [](const Names&) { return &address; }});
   return family_of("k.cu", read_declaration("k.cu", source), std::move(kernels));
 }
 
-std::string error_of(const std::string& statements) {
+std::string values_error(const std::string& statements) {
   try {
     family(statements);
   } catch (const DeclarationError& error) {
@@ -63,56 +63,58 @@ TEST_CASE("a reference is a launch without a name", "[expected_values]") {
 
 TEST_CASE("statements of expected values that are not understood are refused",
           "[expected_values]") {
-  CHECK(error_of("reference serial<<<1, 1>>>\nreference twice<<<1, 1>>>") ==
+  CHECK(values_error("reference serial<<<1, 1>>>\nreference twice<<<1, 1>>>") ==
         "k.cu:2:12: the reference is declared twice, first in line 1");
-  CHECK(error_of("reference 4").starts_with("k.cu:1:22: expected the name of a kernel, found '4'"));
-  CHECK(error_of("check y = y.npy\ncheck y[i] = 4") ==
+  CHECK(values_error("reference 4")
+            .starts_with("k.cu:1:22: expected the name of a kernel, found '4'"));
+  CHECK(values_error("check y = y.npy\ncheck y[i] = 4") ==
         "k.cu:2:18: the check of 'y' is declared twice, first in line 1");
-  CHECK(error_of("check y = 2*x[i]") ==
+  CHECK(values_error("check y = 2*x[i]") ==
         "k.cu:1:22: expected a .npy file after 'y =', found '2*x[i]'; an expression needs an index "
         "for each extent of y, such as in y[i] = 0");
-  CHECK(error_of("x[4] = x.npz").starts_with("k.cu:1:19: unknown fill 'x'; "));
-  CHECK(error_of("x[4] = x.npz").ends_with(", zeros, FILE.npy, or a number"));
+  CHECK(values_error("x[4] = x.npz").starts_with("k.cu:1:19: unknown fill 'x'; "));
+  CHECK(values_error("x[4] = x.npz").ends_with(", zeros, FILE.npy, or a number"));
 }
 
 TEST_CASE("floating-point values of a reference or a file need a tolerance", "[expected_values]") {
   const std::string missing =
       ": the expected values of y have rounding errors that are not known; declare a tolerance, "
       "such as 'tolerance 1e-5', relative to the largest expected magnitude";
-  CHECK(error_of(kTwice + "reference serial<<<1, 1>>>") == "k.cu:5:22" + missing);
-  CHECK(error_of(kTwice + "check y = y.npy") == "k.cu:5:22" + missing);
-  CHECK(error_of(kTwice + "reference serial<<<1, 1>>>\ntolerance 1e-5").empty());
-  CHECK(error_of(kTwice + "check y = y.npy\ntolerance 1e-5").empty());
+  CHECK(values_error(kTwice + "reference serial<<<1, 1>>>") == "k.cu:5:22" + missing);
+  CHECK(values_error(kTwice + "check y = y.npy") == "k.cu:5:22" + missing);
+  CHECK(values_error(kTwice + "reference serial<<<1, 1>>>\ntolerance 1e-5").empty());
+  CHECK(values_error(kTwice + "check y = y.npy\ntolerance 1e-5").empty());
   const std::string counted = "x[64]\nout count[1]\ncounted<<<1, 64>>>\n";
-  CHECK(error_of(counted + "reference counted<<<1, 1>>>").empty());
-  CHECK(error_of(counted + "check count = count.npy").empty());
+  CHECK(values_error(counted + "reference counted<<<1, 1>>>").empty());
+  CHECK(values_error(counted + "check count = count.npy").empty());
 }
 
 TEST_CASE("each output has one origin of its expected values", "[expected_values]") {
   const std::string two = "x[64]\nout y[64]\nout count[1]\nboth<<<1, 64>>>\n";
-  CHECK(error_of(two + "check y[i] = x[i]\nreference counted<<<1, 1>>>").empty());
-  CHECK_THAT(error_of(two + "reference counted<<<1, 1>>>"),
+  CHECK(values_error(two + "check y[i] = x[i]\nreference counted<<<1, 1>>>").empty());
+  CHECK_THAT(values_error(two + "reference counted<<<1, 1>>>"),
              contains_text("output 'y' has no check"));
-  CHECK(error_of(two + "check y[i] = x[i]\ncheck count = c.npy\nreference counted<<<1, 1>>>") ==
+  CHECK(values_error(two + "check y[i] = x[i]\ncheck count = c.npy\nreference counted<<<1, 1>>>") ==
         "k.cu:7:22: the reference gives no expected values, because every output that it writes "
         "has a check; remove the reference or a check");
-  CHECK(error_of(kTwice + "check x = x.npy\ncheck y = y.npy") ==
+  CHECK(values_error(kTwice + "check x = x.npy\ncheck y = y.npy") ==
         "k.cu:5:18: 'x' is not an output; allowed: y");
 }
 
 TEST_CASE("a reference has the buffers of the variants", "[expected_values]") {
-  CHECK(error_of(kTwice + "reference seriel<<<1, 1>>>")
+  CHECK(values_error(kTwice + "reference seriel<<<1, 1>>>")
             .starts_with("k.cu:5:22: the file has no kernel 'seriel'; did you mean 'serial'?"));
-  CHECK(error_of(kTwice + "reference serial<<<m, 1>>>").starts_with("k.cu:5:31: 'm' has no value"));
+  CHECK(values_error(kTwice + "reference serial<<<m, 1>>>")
+            .starts_with("k.cu:5:31: 'm' has no value"));
   CHECK(
-      error_of(kTwice + "reference of_doubles<<<1, 1>>>\ntolerance 0")
+      values_error(kTwice + "reference of_doubles<<<1, 1>>>\ntolerance 0")
           .starts_with(
               "k.cu:5:22: x has elements of type fp64 in this launch and fp32 in a launch above"));
   CHECK_THAT(
-      error_of("n = 64\nx[n]\nout y[n]\ntwice<<<1, 64>>>\nreference twice<<<1, 1>>>(y, y, n)"),
+      values_error("n = 64\nx[n]\nout y[n]\ntwice<<<1, 64>>>\nreference twice<<<1, 1>>>(y, y, n)"),
       contains_text("'y' is an output without contents before the launch"));
   // Parameters that only the reference uses are used.
-  CHECK(error_of(kTwice + "m = 1\nreference serial<<<m, 1>>>(x, y, n)\ntolerance 0").empty());
+  CHECK(values_error(kTwice + "m = 1\nreference serial<<<m, 1>>>(x, y, n)\ntolerance 0").empty());
 }
 
 }  // namespace

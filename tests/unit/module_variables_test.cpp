@@ -58,7 +58,7 @@ SharedBound bound_variables(const std::string& statements) {
       std::string("// gpuexp: y[1]\n// gpuexp: f<<<1, 1>>>\n// gpuexp: check y[i] = 0\n") + kFile;
   std::vector<OwnKernel> kernels;
   for (KernelSignature& signature : signatures(std::vector<std::string>{"f"}, source))
-    kernels.push_back({std::move(signature), &kernel});
+    kernels.push_back({std::move(signature), [](const Names&) { return &kernel; }});
   return bound_to(read_declaration("k.cu", source), std::move(kernels), {},
                   own_variables(module_of_file(), source));
 }

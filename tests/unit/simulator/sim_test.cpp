@@ -270,8 +270,11 @@ TEST_CASE("code stores constants and instructions as text", "[sim]") {
 }
 
 TEST_CASE("unsupported instructions are named", "[sim]") {
+  CHECK_THROWS_WITH(Execution("NEW R0, R1;0\n"),
+                    contains_text("NEW R0, R1 at 0x0: the simulator does not execute"));
   CHECK_THROWS_WITH(Execution("TEX R0, R1;0\n"),
-                    contains_text("TEX R0, R1 at 0x0: the simulator does not execute"));
+                    contains_text("TEX R0, R1 at 0x0: fetches of textures and surfaces are not "
+                                  "simulated; load through a pointer instead"));
   CHECK_THROWS_WITH(Execution("HADD2.BF16_V2.FTZ R0, R1, R2;0\n"),
                     contains_text("this form is not executed"));
 }
