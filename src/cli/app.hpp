@@ -71,7 +71,7 @@ void add_explain(Command& app, Context& context);
 void add_lesson(Command& app, Context& context);
 void add_compare(Command& app, Context& context);
 void add_schema(Command& app, Context& context);
-void add_worker(Command& app, Context& context);  ///< hidden; run and verify start it
+void add_worker(Command& app, Context& context);         ///< hidden; run and verify start it
 void add_nvrtc_compile(Command& app, Context& context);  ///< hidden; the compiler starts it
 
 /// The folder with the configs and devices/: $GPUEXP_CONFIG_DIR if set, else ./configs, else

@@ -10,8 +10,8 @@
 
 namespace gpuexp {
 
-/// Arguments of ptxas that the options and the architecture ("sm_90a") determine. Of the options,
-/// ptxas has only -maxrregcount; throws InputError for others.
+/// Arguments of ptxas that the options and the architecture ("sm_90a") determine. The only
+/// option of ptxas is -maxrregcount; throws InputError for others.
 std::vector<std::string> ptxas_options(const CompileOptions& options,
                                        const std::filesystem::path& ptx,
                                        const std::string& architecture);

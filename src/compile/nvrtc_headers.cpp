@@ -274,6 +274,11 @@ GPUEXP_REAL_LIMITS(double, DBL, __longlong_as_double, 0x7ff0000000000000ll, 0x7f
 }
 )";
 
+// Members of classes that measure times, which device code does not use.
+constexpr std::string_view kTime = R"(#pragma once
+struct timeval { long tv_sec, tv_usec; };
+)";
+
 // cuBLAS's headers include those of 16-bit numbers.
 constexpr std::string_view kHalfTypes = R"(#pragma once
 #if __has_include(<cuda_bf16.h>)
@@ -290,14 +295,14 @@ constexpr std::string_view kNothing = "#pragma once\n";
 const std::vector<StandInHeader>& stand_in_headers() {
   static const std::vector<StandInHeader> headers = [] {
     std::vector<StandInHeader> all{
-        {"cstdint", kIntegers},    {"stdint.h", kIntegers},      {"inttypes.h", kIntegers},
-        {"cinttypes", kIntegers},  {"cstddef", kSizes},          {"stddef.h", kSizes},
-        {"cstdio", kPrint},        {"stdio.h", kPrint},          {"cassert", kAssert},
-        {"assert.h", kAssert},     {"climits", kIntegerLimits},  {"limits.h", kIntegerLimits},
-        {"cfloat", kRealLimits},   {"float.h", kRealLimits},     {"cmath", kMath},
-        {"math.h", kMath},         {"type_traits", kTypeTraits}, {"utility", kUtility},
-        {"algorithm", kAlgorithm}, {"limits", kLimits},          {"cublas_v2.h", kHalfTypes},
-        {"cublasLt.h", kHalfTypes}};
+        {"cstdint", kIntegers},      {"stdint.h", kIntegers},      {"inttypes.h", kIntegers},
+        {"cinttypes", kIntegers},    {"cstddef", kSizes},          {"stddef.h", kSizes},
+        {"cstdio", kPrint},          {"stdio.h", kPrint},          {"cassert", kAssert},
+        {"assert.h", kAssert},       {"climits", kIntegerLimits},  {"limits.h", kIntegerLimits},
+        {"cfloat", kRealLimits},     {"float.h", kRealLimits},     {"cmath", kMath},
+        {"math.h", kMath},           {"type_traits", kTypeTraits}, {"utility", kUtility},
+        {"algorithm", kAlgorithm},   {"limits", kLimits},          {"sys/time.h", kTime},
+        {"cublas_v2.h", kHalfTypes}, {"cublasLt.h", kHalfTypes}};
     for (const char* const host : {"array",
                                    "atomic",
                                    "bitset",
@@ -345,7 +350,7 @@ const std::vector<StandInHeader>& stand_in_headers() {
                                    "string_view",
                                    "strings.h",
                                    "sys/stat.h",
-                                   "sys/time.h",
+
                                    "sys/types.h",
                                    "thread",
                                    "time.h",
