@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/block.hpp"
+#include "sim/constant_bank.hpp"
 #include "sim/decoder.hpp"
 
 namespace gpuexp::test {
@@ -20,6 +21,7 @@ class Execution {
     launch_.block = {sim::kLanes * warps, 1, 1};
     launch_.shared_bytes = kSharedBytes;
     launch_.constants.resize(0x400);
+    if (program_.has_constant_operands) launch_.ops = sim::with_constants(launch_);
     block_ = std::make_unique<sim::Block>(launch_, Extent{});
   }
   void run() { block_->run(); }
