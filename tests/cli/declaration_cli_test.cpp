@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kSimulated = " --simulate h200";
-
 class DeclaredFolder {
  public:
   std::string write(const std::string& name, const std::string& text) const {

@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kExamples = "docs/examples/";
-const std::string kSimulated = " --simulate h200";
 
 const std::string kKernel = R"(
 __global__ void add(const float* x, const float* y, float* z, int n) {

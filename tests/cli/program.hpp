@@ -13,6 +13,9 @@ struct Outcome {
   std::string output;  ///< standard output and standard error, as a terminal shows them
 };
 
+/// The option with which commands need no GPU.
+inline const std::string kSimulated = " --simulate h200";
+
 /// Runs the program in the source folder, so relative paths are the same everywhere.
 Outcome gpuexp(const std::string& arguments, const std::string& environment = "");
 

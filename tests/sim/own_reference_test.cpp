@@ -23,7 +23,7 @@ std::string npy(const std::string& type, const std::string& shape, const std::ve
 }
 
 /// Rows of 96 numbers. The kernels of variants have the name of what is wrong with them.
-const std::string kSoftmax = R"(// gpuexp: rows = 5
+const std::string kWithReference = R"(// gpuexp: rows = 5
 // gpuexp: n = 96
 // gpuexp: x[rows][n] = normal
 // gpuexp: out y[rows][n]
@@ -56,7 +56,7 @@ __global__ void off_by_a_thousandth(const float* x, float* y, int n) { softmax(x
 TEST_CASE("variants are compared with a kernel of the file", "[own_reference]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
-  const Family& family = folder.load("softmax.cu", kSoftmax);
+  const Family& family = folder.load("softmax.cu", kWithReference);
   CHECK(family.variants.size() == 5);
   CHECK(failure(family, "right").empty());
   for (const char* wrong : {"zeros", "no_numbers", "last_row_is_missing", "off_by_a_thousandth"}) {
@@ -122,19 +122,19 @@ TEST_CASE("faults of a reference differ from those of variants", "[own_reference
   KernelFolder folder;
   const Family& outside = folder.load(
       "outside.cu",
-      with_reference(kSoftmax, "by_definition<<<rows, 1", "by_definition<<<rows + 1, 1"));
+      with_reference(kWithReference, "by_definition<<<rows, 1", "by_definition<<<rows + 1, 1"));
   CHECK_THAT(failure(outside, "right"), contains_text("the reference: "));
   CHECK_THAT(failure(outside, "right"), contains_text("outside of every buffer"));
   const Family& writes = folder.load(
       "writes.cu",
-      with_reference(kSoftmax, "y[row + i] = exp(", "x[row + i] = 1, y[row + i] = exp("));
+      with_reference(kWithReference, "y[row + i] = exp(", "x[row + i] = 1, y[row + i] = exp("));
   CHECK_THAT(failure(writes, "right"), contains_text("the reference wrote into input 'x'"));
 }
 
 TEST_CASE("the results of a reference kernel are not sampled", "[own_reference]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
-  const Family& family = folder.load("softmax.cu", kSoftmax);
+  const Family& family = folder.load("softmax.cu", kWithReference);
   SimulationLimits limits(device(), no_kernels(), {});
   const auto refusal = [&](std::int64_t rows) {
     const auto problem = family.make_problem({rows, std::int64_t{96}});
@@ -170,9 +170,9 @@ TEST_CASE("contents and expected values are those of files", "[own_reference]") 
   folder.write("expected.npy", npy<double>("<f8", "(4,)", {2.5, 4, 6, 8}));
   const Family& family = folder.load("scale.cu", kScale);
   CHECK(failure(family, "scale").empty());
-  CHECK(folder.files().arrays() == std::vector<std::string>{folder.folder() + "/x.npy",
-                                                            folder.folder() + "/data/y.npy",
-                                                            folder.folder() + "/expected.npy"});
+  CHECK(folder.files().other_inputs() ==
+        std::vector<std::string>{folder.folder() + "/x.npy", folder.folder() + "/data/y.npy",
+                                 folder.folder() + "/expected.npy"});
   CHECK_THAT(family.tolerance_derivation, contains_text("Expected values: y from expected.npy; "));
   KernelFolder other;
   other.write("x.npy", npy<float>("<f4", "(4,)", {1, 2, 3, 4}));

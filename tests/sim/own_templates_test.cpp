@@ -50,7 +50,7 @@ __global__ void sgemm(const T* a, const T* b, T* c, int m, int n, int k) {
 int main() { printf("never compiled\n"); }
 )";
 
-Values values_of(std::int64_t bm, std::int64_t bn, std::int64_t bk) {
+Values tile_values(std::int64_t bm, std::int64_t bn, std::int64_t bk) {
   return {std::int64_t{64}, std::int64_t{128}, std::int64_t{48}, bm, bn, bk};
 }
 
@@ -67,16 +67,16 @@ TEST_CASE("the values of a problem choose the instantiation and the macros", "[o
   KernelFolder folder;
   const Family& family = folder.load("product.cu", kProduct);
   CHECK(family.find_parameter("BK")->doc.find("macro") != std::string::npos);
-  CHECK(failure(family, "sgemm", values_of(32, 32, 8)).empty());
-  CHECK(failure(family, "sgemm", values_of(64, 32, 16)).empty());
-  const LoadedKernel& small = kernel_at(family, values_of(32, 32, 8));
-  const LoadedKernel& deep = kernel_at(family, values_of(32, 32, 16));
+  CHECK(failure(family, "sgemm", tile_values(32, 32, 8)).empty());
+  CHECK(failure(family, "sgemm", tile_values(64, 32, 16)).empty());
+  const LoadedKernel& small = kernel_at(family, tile_values(32, 32, 8));
+  const LoadedKernel& deep = kernel_at(family, tile_values(32, 32, 16));
   CHECK(small.name == "blas::sgemm<32, 32, float>");
   CHECK(small.code(90).resource->static_shared_bytes == 4 * 2 * 32 * 8);
   CHECK(deep.code(90).resource->static_shared_bytes == 4 * 2 * 32 * 16);
   CHECK(small.code(90).hash != deep.code(90).hash);
   CHECK(small.code(80).resource->architecture == 80);
-  CHECK(&kernel_at(family, values_of(32, 32, 8)) == &small);
+  CHECK(&kernel_at(family, tile_values(32, 32, 8)) == &small);
 }
 
 TEST_CASE("a point that does not compile is skipped, and others run", "[own_templates]") {

@@ -205,9 +205,11 @@ TEST_CASE("steps that do not fit the buffers", "[own_binding]") {
         "6:29: 'm' has no value; declare it, such as in m = 1024, or use a declared parameter; "
         "allowed: a, n"},
        {chain_with("check z", "v[n]\ncheck z"),
-        "7:12: no launch uses the buffer 'v'; remove it, or pass it to a kernel"},
+        "7:12: no launch uses the buffer 'v', and no kernel a variable of this name; remove it, or "
+        "pass it to a kernel"},
        {replaced(chain_with("memset(w, n + 3)", "memset(v, 0)"), "w[n]", "w[n] v[n]"),
-        "5:17: no launch uses the buffer 'v'; remove it, or pass it to a kernel"},
+        "5:17: no launch uses the buffer 'v', and no kernel a variable of this name; remove it, or "
+        "pass it to a kernel"},
        {chain_with("add<<<1, 64>>>(x, z, w, n)", "whole<<<1, 64>>>(w, z, n)"),
         "6:84: z has elements of type int32 in this launch and fp32 in a launch above; expected "
         "one "
@@ -221,7 +223,8 @@ TEST_CASE("a pointer that is not const may be an input", "[own_binding]") {
   CHECK(b->buffers[1].role == BufferRole::input);
   check_cases({{"a = 2\nx[4]\nin v[4]\nz[4]\nw[4]\nscale<<<1, 4>>>(v, x, a)\n"
                 "check z[i] = 1",
-                "4:12: no launch uses the buffer 'z'; remove it, or pass it to a kernel"},
+                "4:12: no launch uses the buffer 'z', and no kernel a variable of this name; "
+                "remove it, or pass it to a kernel"},
                {"a = 2\nx[4]\nin v[4]\nscale<<<1, 4>>>(v, x, a)",
                 "4:12: scale has no output: it passes no 'out' or 'in_out' buffer to a "
                 "pointer that is not const"}});
@@ -307,7 +310,8 @@ TEST_CASE("overloads and kernels without code", "[own_binding]") {
 TEST_CASE("buffers that do not fit their use", "[own_binding]") {
   check_cases(
       {{add_with("y[n]\n", "y[n] w[n]\n"),
-        "3:17: no launch uses the buffer 'w'; remove it, or pass it to a kernel"},
+        "3:17: no launch uses the buffer 'w', and no kernel a variable of this name; remove it, or "
+        "pass it to a kernel"},
        {add_with("y[n]\n", "out y[n]\n"),
         "3:16: no launch writes 'y', because it is passed only to const pointers; declare it as "
         "'in y'"},
