@@ -15,8 +15,8 @@ namespace gpuexp {
 /// scaled to all blocks.
 struct LineCounts {
   double instructions = 0;  ///< warp instructions
-  double sectors = 0;       ///< of global memory
-  double wavefronts = 0;    ///< of shared memory
+  double sectors = 0;       ///< sectors of global memory
+  double wavefronts = 0;    ///< wavefronts of shared memory
   double time_us = 0;       ///< the line's share of the predicted time
 
   LineCounts& operator+=(const LineCounts& more);

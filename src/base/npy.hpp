@@ -42,7 +42,7 @@ bool has_elements_of(NpyType type, DataType elements);
 std::vector<std::string> npy_types_of(DataType elements);
 
 inline constexpr std::size_t kMaxNpyRank = 32;                       ///< NumPy's limit before 2.0
-inline constexpr std::int64_t kMaxNpyBytes = std::int64_t{1} << 36;  ///< of elements
+inline constexpr std::int64_t kMaxNpyBytes = std::int64_t{1} << 36;  ///< bytes of the elements
 
 struct NpyHeader {
   NpyType type = NpyType::float32;

@@ -16,8 +16,8 @@ namespace gpuexp::cli {
 struct TuningPoint {
   const Group* group = nullptr;
   const Cell* cell = nullptr;
-  std::vector<std::string> values;  ///< of the tuning parameters
-  std::string key;                  ///< of the row
+  std::vector<std::string> values;  ///< one per tuning parameter
+  std::string key;                  ///< key of the row
   std::optional<double> predicted_us;
   std::string bound_by;     ///< resource that bounds the predicted time
   std::string skip_reason;  ///< why the point cannot run; empty if it can
@@ -56,7 +56,7 @@ class TuningRanking {
   std::string skipped(const TuningProblem& problem) const;
   std::string distance(const TuningProblem& problem, const Report& report) const;
 
-  std::vector<std::string> names_;  ///< of the tuning parameters
+  std::vector<std::string> names_;  ///< names of the tuning parameters
   bool has_variants_ = false;       ///< the points are of several variants
   std::vector<TuningProblem> problems_;
 };

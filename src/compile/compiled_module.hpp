@@ -60,7 +60,7 @@ class CompiledModule {
  private:
   Parts parts_;
   CubinKernels kernels_;
-  std::map<std::string, std::string> texts_;  ///< of sources(), by name
+  std::map<std::string, std::string> texts_;  ///< texts of sources(), by name
 };
 
 }  // namespace gpuexp

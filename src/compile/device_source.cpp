@@ -67,7 +67,7 @@ class HostCode {
     bool has_parameters = false;
     for (std::size_t i = begin; i < tokens_.size();) {
       if (is(i, ";")) return i + 1;
-      if (is(i, "}")) return i;  // of a namespace
+      if (is(i, "}")) return i;  // the end of a namespace
       if (is(i, "(")) has_parameters = true;
       if (is(i, "{")) {
         const std::size_t end = after_bracket(tokens_, i);

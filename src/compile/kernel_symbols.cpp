@@ -211,7 +211,7 @@ class Scope {
   }
 
  private:
-  std::vector<std::string> opened_;  ///< of each open brace, "" if it opens no named namespace
+  std::vector<std::string> opened_;  ///< for each open brace its namespace, or ""
   std::string next_;
   bool is_namespace_ = false;
 };

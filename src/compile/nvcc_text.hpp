@@ -27,8 +27,8 @@ std::string read_text_input(const std::filesystem::path& file, const InputForm& 
 std::string read_source(const std::filesystem::path& file);
 
 /// The errors among nvcc's messages, without warnings, at most 40 lines; the first 40 lines if
-/// there is no error. Of errors at `generated`, "a.cu(3)", a line that is not in the file, only the
-/// first one is returned, without that line's text.
+/// there is no error. If `generated` is "a.cu(3)", a line that is not in the file, only the first
+/// of its errors is returned, without that line's text.
 std::string compile_errors(const std::string& messages, const std::string& generated = "");
 
 /// Whether the errors, from compile_errors(), are those of the code and its options: the same in

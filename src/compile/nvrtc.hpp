@@ -27,7 +27,7 @@ class Nvrtc {
     bool is_compiled = false;
     std::string log;           ///< errors and warnings
     std::string cubin;         ///< machine code
-    std::string lowered_name;  ///< of Program::instantiated
+    std::string lowered_name;  ///< the result of Program::instantiated
   };
   /// Throws std::runtime_error if NVRTC fails for another reason than the program.
   Result compile(const Program& program) const;

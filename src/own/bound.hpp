@@ -25,7 +25,7 @@ struct OwnKernel {
   std::function<const void*(const Names&)> address;
   /// DeclaredLaunch::template_text() of the launches of this kernel.
   std::optional<std::string> template_text = std::nullopt;
-  std::optional<TritonMetadata> triton = std::nullopt;  ///< of a kernel that Triton compiled
+  std::optional<TritonMetadata> triton = std::nullopt;  ///< only for Triton's kernels
 };
 
 /// The argument that is a pointer to nothing.
@@ -37,7 +37,7 @@ struct OwnVariable {
   std::string lowered_name;
   bool is_constant = false;
   std::int64_t bytes = 0;
-  std::optional<CType> type;  ///< of its elements; empty if the text of the file does not show it
+  std::optional<CType> type;  ///< element type; empty if the text of the file does not show it
 };
 
 struct BoundBuffer {

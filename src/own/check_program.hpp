@@ -32,7 +32,7 @@ enum class CheckFaultKind : std::int32_t {
   none,
   index_out_of_range,
   fractional_index,
-  nan_condition,     ///< of ?:, && or ||
+  nan_condition,     ///< a condition of ?:, && or || is NaN
   too_many_terms,    ///< NaN, or at least 2^53
   inexact_element,   ///< a 64-bit integer of at least 2^53, for an output of integers
   inexact_integer,   ///< a result of at least 2^53, for an output of integers
@@ -43,7 +43,7 @@ enum class CheckFaultKind : std::int32_t {
 struct CheckFault {
   CheckFaultKind kind = CheckFaultKind::none;
   std::int32_t instruction = 0;  ///< the last executed one
-  std::int32_t dimension = 0;    ///< of the index
+  std::int32_t dimension = 0;    ///< position of the index
   double number = 0;             ///< the index, number of terms, element or result
 };
 
@@ -112,9 +112,9 @@ struct BufferView {
 /// `exact_limit` units: then the accumulating type represents each partial sum, in any order of
 /// summation. The same holds for products by constants inside or outside of the sum.
 struct CheckRounding {
-  double exact_limit = 0;   ///< 2^24 for fp32, 2^53 for fp64; 0: magnitudes never shrink
-  double unit = 0;          ///< of the whole check, if loaded elements are whole; 0: it has none
-  double of_output = 0;     ///< share of the tolerance that covers the rounding of the output
+  double exact_limit = 0;  ///< 2^24 for fp32, 2^53 for fp64; 0: magnitudes never shrink
+  double unit = 0;       ///< unit of the whole check, if loaded elements are whole; 0: it has none
+  double of_output = 0;  ///< share of the tolerance that covers the rounding of the output
   double output_limit = 0;  ///< the output's type represents this many units
 };
 
@@ -127,7 +127,7 @@ struct CheckProgram {
   std::int32_t instruction_count = 0;
   std::int32_t buffer_count = 0;
   std::int32_t rank = 0;           ///< the output's; its indices precede those of sums
-  DataType type = DataType::fp64;  ///< of the output's elements
+  DataType type = DataType::fp64;  ///< type of the output's elements
   CheckRounding rounding;
 };
 static_assert(std::is_trivially_copyable_v<CheckProgram> && sizeof(CheckProgram) <= 3584,

@@ -81,7 +81,7 @@ struct DeclaredArray {
 struct DeclaredBuffer {
   std::string name;
   std::optional<BufferRole> role;  ///< empty: const pointers are inputs, others are outputs
-  std::optional<CType> type;       ///< of the elements, as declared: "float x[n]"
+  std::optional<CType> type;       ///< type of the elements, as declared: "float x[n]"
   std::vector<PlacedExpression> extents;
   std::optional<DeclaredFill> fill;
   std::optional<DeclaredArray> array;  ///< contents from a file, instead of a fill

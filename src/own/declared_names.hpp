@@ -7,8 +7,8 @@
 
 namespace gpuexp::own {
 
-/// Extents, bounds of fills, requirements, amounts of work, template arguments, grids, blocks, bytes
-/// of shared memory, values of memsets.
+/// Extents, bounds of fills, requirements, amounts of work, template arguments, grids, blocks,
+/// bytes of shared memory, values of memsets.
 std::vector<const PlacedExpression*> expressions_of(const Declaration& declaration);
 
 /// Checks that these expressions use only declared parameters. Throws DeclarationError.

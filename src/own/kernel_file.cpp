@@ -68,7 +68,7 @@ KernelFile declared_in_json(const fs::path& json, std::string text) {
   return file;
 }
 
-/// NAME.gpuexp beside NAME.ptx or NAME.cubin, if it exists.
+/// NAME.gpuexp in the folder of NAME.ptx or NAME.cubin, if it exists.
 std::optional<fs::path> statements_beside(const fs::path& source) {
   const fs::path statements = fs::path(source).replace_extension(".gpuexp");
   std::error_code error;

@@ -12,7 +12,7 @@ namespace gpuexp::own {
 struct KernelFile {
   std::filesystem::path path;    ///< absolute; the file with the declaration
   std::filesystem::path source;  ///< absolute; the file with the kernels
-  std::string contents;          ///< of the source
+  std::string contents;          ///< text or bytes of the source
   /// Text of the file with the declaration, if it is not the source.
   std::string declaration_text;
   std::vector<std::filesystem::path> arrays;  ///< absolute; .npy files

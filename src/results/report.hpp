@@ -61,7 +61,7 @@ struct InputProvenance {
   std::optional<std::string> path;  ///< absolute path
   std::optional<std::int64_t> bytes;
   std::optional<std::string> sha256;  ///< SHA-256 of the bytes, hexadecimal
-  std::optional<std::string> text;    ///< of source files of kernels, unless it was left out
+  std::optional<std::string> text;    ///< only source files of kernels; may be left out
 
   bool operator==(const InputProvenance&) const = default;
 };

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/runtime_functions.hpp"
+#include "sim/function_addresses.hpp"
 
 namespace gpuexp::sim {
 

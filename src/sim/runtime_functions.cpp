@@ -1,21 +1,19 @@
 #include "sim/runtime_functions.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "sim/addresses.hpp"
 #include "sim/device_printf.hpp"
+#include "sim/function_addresses.hpp"
 
 namespace gpuexp::sim {
 
 namespace {
-
-constexpr std::uint64_t kFunctionWindow = std::uint64_t{0x05000000} << 32;
-constexpr std::uint64_t kFunctionBytes = 16;
 
 constexpr std::uint8_t kFirstArgument = 4;
 
@@ -78,38 +76,24 @@ void run_assertfail(Warp& warp, unsigned lane) {
   throw fault;
 }
 
-struct RuntimeFunction {
-  std::string_view name;
-  void (*run)(Warp& warp, unsigned lane);  ///< null: cannot be executed
-};
+using RunFunction = void (*)(Warp& warp, unsigned lane);
 
-// The last one stands for all others.
-constexpr std::array<RuntimeFunction, 5> kFunctions{{{"vprintf", run_vprintf},
-                                                     {"__assertfail", run_assertfail},
-                                                     {"malloc", nullptr},
-                                                     {"free", nullptr},
-                                                     {"a function of the CUDA runtime", nullptr}}};
+// In the order of kRuntimeFunctions; null: cannot be executed.
+constexpr std::array<RunFunction, kRuntimeFunctions.size()> kRun{run_vprintf, run_assertfail};
 
 }  // namespace
 
-std::uint64_t address_of_function(std::string_view name) {
-  const auto found = std::find_if(kFunctions.begin(), kFunctions.end() - 1,
-                                  [&](const RuntimeFunction& f) { return f.name == name; });
-  return kFunctionWindow + static_cast<std::uint64_t>(found - kFunctions.begin()) * kFunctionBytes;
-}
-
 void call_runtime(Warp& warp, unsigned lane, std::uint64_t address) {
-  const std::uint64_t index = (address - kFunctionWindow) / kFunctionBytes;
-  if (address < kFunctionWindow || index >= kFunctions.size())
+  const std::optional<std::size_t> index = function_at(address);
+  if (!index)
     throw Fault(FaultKind::other, "the called pointer does not point to a function", address, lane);
   if (warp.block.launch.is_approximate) return;
-  const RuntimeFunction& function = kFunctions[index];
-  if (!function.run)
-    throw Fault(
-        FaultKind::other,
-        fmt::format("the kernel calls {}, which the simulator does not execute", function.name),
-        std::nullopt, lane);
-  function.run(warp, lane);
+  if (!kRun[*index])
+    throw Fault(FaultKind::other,
+                fmt::format("the kernel calls {}, which the simulator does not execute",
+                            kRuntimeFunctions[*index]),
+                std::nullopt, lane);
+  kRun[*index](warp, lane);
 }
 
 }  // namespace gpuexp::sim

@@ -1,16 +1,12 @@
 // Functions that device code calls in the CUDA runtime: printf() and a failed assert(). The loader
-// stores their addresses in constant bank 4.
+// stores their addresses (function_addresses.hpp) in constant bank 4.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "sim/warp.hpp"
 
 namespace gpuexp::sim {
-
-/// The address that stands for the function; also of a function that the simulator cannot execute.
-std::uint64_t address_of_function(std::string_view name);
 
 /// Executes the call of the function at `address` by a lane of a warp. Its arguments are in
 /// registers R4 and above, and its result in R4. Throws Fault: a failed assert(), or an address

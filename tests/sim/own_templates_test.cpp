@@ -189,7 +189,7 @@ TEST_CASE("a macro may change the kernels of a file", "[own_templates]") {
                                   "other values"));
 }
 
-TEST_CASE("a file is first compiled for the GPU that is asked for", "[own_templates]") {
+TEST_CASE("a file is first compiled for the requested GPU", "[own_templates]") {
   REQUIRE_TOOLKIT();
   const std::string only_80 =
       "// gpuexp: z[4]\n// gpuexp: f<<<1, 4>>>\n// gpuexp: check z[i] = 1\n"

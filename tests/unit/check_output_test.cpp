@@ -53,7 +53,7 @@ CheckFaultKind fault(const std::string& expression, DataType type = DataType::fp
 TEST_CASE("numbers beyond the range of the output's type are infinite", "[check]") {
   struct Case {
     DataType type;
-    double largest;    // that rounds to a finite number
+    double largest;    // the largest number that rounds to a finite one
     double threshold;  // rounds to infinity
   };
   for (const Case& c :

@@ -95,7 +95,7 @@ TEST_CASE("versions are compared by number", "[compile]") {
   CHECK(!is_older_version("unknown", "13.0.88"));
 }
 
-TEST_CASE("of errors at a generated line, the first is shown", "[compile]") {
+TEST_CASE("the first of several errors at a generated line is shown", "[compile]") {
   const std::string messages =
       "a.cu(3): error: identifier \"BMM\" is undefined\n"
       "  template <generated>\n"
@@ -118,7 +118,7 @@ TEST_CASE("an error names a kernel as the source does", "[compile]") {
         "ptxas error   : Entry function '_Z1k");
 }
 
-TEST_CASE("errors of the code are told from those of the machine", "[compile]") {
+TEST_CASE("errors of the code differ from those of the machine", "[compile]") {
   CHECK(is_error_of_code("a.cu(3): error: static assertion failed"));
   CHECK(is_error_of_code("a.cu(3): error #20: x"));
   CHECK(is_error_of_code("ptxas error   : Entry function 'k()' uses too much shared data"));
