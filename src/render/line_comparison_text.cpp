@@ -26,7 +26,7 @@ struct LineRow {
 
 /// Right-aligned columns, and source text after them.
 std::string table_text(const std::vector<LineRow>& rows, const TerminalOptions& options) {
-  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kColumnGap = 2;
   std::vector<std::size_t> widths(rows.front().cells.size());
   for (const LineRow& row : rows) {
     for (std::size_t c = 0; c < widths.size(); ++c)
@@ -36,10 +36,10 @@ std::string table_text(const std::vector<LineRow>& rows, const TerminalOptions& 
   for (const LineRow& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < widths.size(); ++c)
-      line += std::string(kGap, ' ') + pad_left(options.text(row.cells[c]), widths[c]);
+      line += std::string(kColumnGap, ' ') + pad_left(options.text(row.cells[c]), widths[c]);
     if (!row.source.empty()) {
       const std::string source = options.text("| " + printable(row.source));
-      line += "  " + source.substr(0, options.room(display_width(line) + kGap));
+      line += "  " + source.substr(0, options.room(display_width(line) + kColumnGap));
     }
     text += options.styled(line, row.style) + "\n";
   }
