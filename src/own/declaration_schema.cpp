@@ -34,9 +34,9 @@ std::string declaration_schema() {
   const Json number_or_text = {{"type", Json::array({"number", "string"})}};
   const std::map<std::string_view, Json> schemas{
       {"$schema", text},
-      {"source", {{"type", "string"}, {"pattern", "\\.cuh?$"}}},
+      {"source", {{"type", "string"}, {"pattern", "\\.(cuh?|ptx|cubin)$"}}},
       {"include", one_or_list(text)},
-      {"define", {{"anyOf", Json::array({named(number_or_text), one_or_list(text)})}}},
+      {"define", {{"anyOf", Json::array({named(one_or_list(number_or_text)), one_or_list(text)})}}},
       {"option", one_or_list(text)},
       {"parameters", named(one_or_list(number_or_text))},
       {"require", one_or_list(text)},
@@ -45,6 +45,7 @@ std::string declaration_schema() {
       {"check", one_or_list(text)},
       {"reference", text},
       {"tolerance", number_or_text},
+      {"work", one_or_list(text)},
   };
   Json properties = Json::object();
   for (const Key& key : kDeclarationKeys)

@@ -1,6 +1,7 @@
 #include "own/json_declaration.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <list>
 #include <memory>
@@ -57,6 +58,7 @@ class EntryReader {
     read_statements("check", "a check such as \"y[i] = 2*x[i]\"");
     read_statements("reference", "a launch such as \"kernel<<<n/256, 256>>>\"");
     read_statements("tolerance", "a number");
+    read_statements("work", "an amount such as \"fp32 = 2*m*n*k\"");
     std::vector<Statement> statements;
     for (const EntryStatement& entry : entries_)
       statements.emplace_back(file_, entry);
@@ -69,9 +71,14 @@ class EntryReader {
   fs::path source_file() const {
     const JsonNode node = root_.require("source");
     const std::string name = node.text();
-    if (!name.ends_with(".cu") && !name.ends_with(".cuh"))
-      node.fail(fmt::format("'{}' is not a source file; expected a name that ends in .cu or .cuh",
-                            shorten(name)));
+    const bool has_kernels =
+        std::ranges::any_of(std::array{".cu", ".cuh", ".ptx", ".cubin"},
+                            [&](const char* end) { return name.ends_with(end); });
+    if (!has_kernels)
+      node.fail(
+          fmt::format("'{}' is not a file with kernels; expected a name that ends in .cu, "
+                      ".cuh, .ptx or .cubin",
+                      shorten(name)));
     return (folder() / name).lexically_normal();
   }
 
@@ -116,8 +123,12 @@ class EntryReader {
         add(node, "option -D", word(node, "a macro such as \"TILE=32\""));
       return;
     }
-    for (const auto& [name, node] : named(macros, "macro"))
-      add(node, fmt::format("option -D{}=", name), word(node, "a number or text"));
+    for (const auto& [name, node] : named(macros, "macro")) {
+      if (node.json().is_array())
+        add(node, fmt::format("define {} = ", name), values_of(node));
+      else
+        add(node, fmt::format("option -D{}=", name), word(node, "a number or text"));
+    }
   }
 
   /// Members of an object whose keys are names.
@@ -132,17 +143,21 @@ class EntryReader {
     return members;
   }
 
+  /// Values of a parameter as a statement has them: "16, 32".
+  static std::string values_of(const JsonNode& node) {
+    std::vector<std::string> values;
+    for (const JsonNode& value : each(node, "a number, a list of numbers or text"))
+      values.push_back(text_of_value(value, "a number or text such as \"2^20..2^26\""));
+    std::string text = fmt::format("{}", fmt::join(values, ", "));
+    if (text.find('<') != std::string::npos)
+      node.fail(fmt::format("expected a number or text such as \"2^20..2^26\", found '{}'",
+                            shorten(text)));
+    return text;
+  }
+
   void read_parameters(const JsonNode& parameters) {
-    for (const auto& [name, node] : named(parameters, "parameter")) {
-      std::vector<std::string> values;
-      for (const JsonNode& value : each(node, "a number, a list of numbers or text"))
-        values.push_back(text_of_value(value, "a number or text such as \"2^20..2^26\""));
-      std::string text = fmt::format("{}", fmt::join(values, ", "));
-      if (text.find('<') != std::string::npos)
-        node.fail(fmt::format("expected a number or text such as \"2^20..2^26\", found '{}'",
-                              shorten(text)));
-      add(node, name + " = ", std::move(text));
-    }
+    for (const auto& [name, node] : named(parameters, "parameter"))
+      add(node, name + " = ", values_of(node));
   }
 
   /// Inserts the name at the first extent: "in [n]" becomes "in x[n]".

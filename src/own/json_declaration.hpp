@@ -17,9 +17,13 @@ inline constexpr std::string_view kJsonSuffix = ".gpuexp.json";
 /// The keys of such a file. The reader, its error messages and the JSON Schema use them.
 inline constexpr std::array kDeclarationKeys{
     Key{"$schema", "Path or address of this schema, for editors."},
-    Key{"source", "File with the kernels, relative to the folder of this file: .cu or .cuh."},
+    Key{"source",
+        "File with the kernels, relative to the folder of this file: .cu, .cuh, .ptx or .cubin."},
     Key{"include", "Include folders, relative to the folder of this file."},
-    Key{"define", "Macros: an object with their values, or a list of NAME and NAME=VALUE."},
+    Key{"define",
+        "Macros: an object with their values, or a list of NAME and NAME=VALUE. A list of values "
+        "in "
+        "the object is an axis."},
     Key{"option", "Options of nvcc, such as -std=c++20 or --use_fast_math."},
     Key{"parameters",
         "Parameters and their values: a number, a list of numbers, or text such as "
@@ -36,6 +40,7 @@ inline constexpr std::array kDeclarationKeys{
     Key{"check", "Expected values, such as \"y[i] = 2*x[i]\" or \"y = expected.npy\"."},
     Key{"reference", "Launch whose outputs are the expected values of outputs without a check."},
     Key{"tolerance", "Tolerance of the outputs, relative to the magnitude."},
+    Key{"work", "Work of a launch, such as \"fp32 = 2*m*n*k\" or \"VARIANT fp32 = 2*m*n*k\"."},
 };
 
 struct JsonDeclaration {

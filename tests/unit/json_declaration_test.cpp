@@ -46,7 +46,7 @@ TEST_CASE("a JSON declaration has the statements of comment lines", "[json_decla
                  "E": "in[M] = e.npy" },
     "variants": { "tile": "gemm<<<(M/BM, n), 256, 4*n>>>(A, B, C)", "two": "gemm<<<1, 2>>> vs tile" },
     "check": ["C[i][j] = A[i][j] + before(C[i][j])", "D = d.npy"],
-    "reference": "naive<<<1, 1>>>", "tolerance": 1e-3
+    "reference": "naive<<<1, 1>>>", "tolerance": 1e-3, "work": ["fp32 = 2*M", "tile fp32 = M"]
   })json");
   CHECK(read_one.source == "folder/src/10_kernel.cuh");
   const Declaration& d = read_one.declaration;
@@ -77,6 +77,8 @@ TEST_CASE("a JSON declaration has the statements of comment lines", "[json_decla
   CHECK(d.requirements.size() == 2);
   CHECK(d.reference->launch.id == "naive");
   CHECK(d.tolerance == 1e-3);
+  REQUIRE(d.work.size() == 2);
+  CHECK(d.work[1].variant == "tile");
   REQUIRE(d.options.size() == 5);
   CHECK(d.options[0].starts_with("-I/"));
   CHECK(d.options[0].ends_with("/folder/include"));
@@ -98,6 +100,10 @@ TEST_CASE("macros are an object or a list", "[json_declaration]") {
   CHECK(declared("\"define\": [\"TILE=32\", \"FAST\"]").options ==
         std::vector<std::string>{"-DTILE=32", "-DFAST"});
   CHECK(declared("\"define\": \"FAST\"").options == std::vector<std::string>{"-DFAST"});
+  const Declaration axis = declared("\"define\": {\"TILE\": [16, 32]}");
+  REQUIRE(axis.parameters.size() == 1);
+  CHECK(axis.parameters[0].is_macro);
+  CHECK(axis.parameters[0].values == std::vector<Value>{std::int64_t{16}, std::int64_t{32}});
   CHECK(error_of("\"define\": {\"A\": \"1 -I/etc\"}") ==
         "$.define.A: expected a number or text without blanks, found '1 -I/etc'");
   CHECK(error_of("\"define\": {\"A B\": 1}") ==
@@ -134,7 +140,8 @@ TEST_CASE("entries of another kind and unknown keys are refused", "[json_declara
   CHECK(error_of_text("{}") == "$: missing key 'source'");
   CHECK(error_of_text("[]") == "$: expected an object, found an empty list");
   CHECK(error_of_text("{\"source\": \"k.txt\"}") ==
-        "$.source: 'k.txt' is not a source file; expected a name that ends in .cu or .cuh");
+        "$.source: 'k.txt' is not a file with kernels; expected a name that ends in .cu, .cuh, "
+        ".ptx or .cubin");
   CHECK(error_of("\"parameters\": {\"n\": true}") ==
         "$.parameters.n: expected a number or text such as \"2^20..2^26\", found true");
   CHECK(error_of("\"parameters\": {\"n\": \"f<<<1, 32>>>\"}") ==
