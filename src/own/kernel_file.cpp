@@ -78,8 +78,8 @@ std::optional<fs::path> statements_beside(const fs::path& source) {
 }
 
 KernelFile declared_in_statements(const fs::path& statements, const fs::path& source) {
-  std::string text = read_text_input(
-      statements, {"a text file of statements", "kernel.gpuexp", kMaxSourceBytes});
+  std::string text =
+      read_text_input(statements, {"a text file of statements", "kernel.gpuexp", kMaxSourceBytes});
   KernelFile file = kernel_file(source, read_statements(statements.string(), text));
   file.declaration_text = std::move(text);
   return file;
@@ -104,16 +104,20 @@ fs::path kernel_file_of(const fs::path& given) {
     if (kind_of(entry.path()) == KernelFileKind::cubin)
       found.push_back(entry.path().filename().string());
   std::ranges::sort(found);
+  if (found.empty())
+    throw InputError(
+        fmt::format("{}: is a folder without a cubin; expected a kernel file such as "
+                    "kernel.cu, or a folder with one cubin",
+                    given.string()));
   if (found.size() != 1)
-    throw InputError(fmt::format(
-        "{}: the folder has {} cubins{}; expected one, or name the file", given.string(),
-        found.size(), found.empty() ? "" : fmt::format(" ({})", fmt::join(found, ", "))));
+    throw InputError(
+        fmt::format("{}: the folder has {} cubins ({}); expected one, or name the file",
+                    given.string(), found.size(), fmt::join(found, ", ")));
   return (path / found.front()).lexically_normal();
 }
 
 KernelFile read_kernel_file(const fs::path& given) {
-  if (given.string().ends_with(kJsonSuffix))
-    return declared_in_json(given, read_text_file(given));
+  if (given.string().ends_with(kJsonSuffix)) return declared_in_json(given, read_text_file(given));
   const fs::path source = fs::is_directory(given) ? kernel_file_of(given) : given;
   std::string contents = read_kernel_input(source);
   fs::path json = source;
