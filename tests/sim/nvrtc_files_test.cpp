@@ -62,7 +62,7 @@ class WithoutNvcc {
   ScratchFolder scratch_;
 };
 
-const std::string kFile = R"(#include <algorithm>
+const std::string kWithHostCode = R"(#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
@@ -105,7 +105,7 @@ TEST_CASE("a file with host code is compiled by NVRTC, and verified", "[nvrtc_fi
   REQUIRE_NVRTC();
   const WithoutNvcc place;
   place.write("scale.cuh", kHeader);
-  const std::string file = place.write("add.cu", kFile);
+  const std::string file = place.write("add.cu", kWithHostCode);
   Registry registry;
   own::OwnFiles files(registry, place.compiler());
   CHECK(failure(files.load(file), "add") == "");
@@ -125,7 +125,7 @@ TEST_CASE("a changed header is compiled again by NVRTC", "[nvrtc_files]") {
   REQUIRE_NVRTC();
   const WithoutNvcc place;
   place.write("scale.cuh", kHeader);
-  const std::string file = place.write("add.cu", kFile);
+  const std::string file = place.write("add.cu", kWithHostCode);
   const std::string before = place.compiler().compile(file, {}, 90)->hash();
   place.write("scale.cuh", kHeader + "// changed\n");
   const auto after = place.compiler().compile(file, {}, 90);

@@ -136,7 +136,8 @@ TEST_CASE("An unwritable path gives an error that names it", "[report][errors]")
 
 TEST_CASE("JSON is read back", "[report][json]") {
   Report report = small_report();
-  report.provenance.inputs = {{"m.mtx", "/data/m.mtx", 9, "e3b0c442"}, {"n.mtx", {}, {}, {}}};
+  report.provenance.inputs = {{"m.mtx", "/data/m.mtx", 9, "e3b0c442", "text"},
+                              {"n.mtx", {}, {}, {}, {}}};
   const Report read = parse_report(to_json(report), "r.json");
   CHECK(read.provenance == report.provenance);
   CHECK(read.complete == report.complete);

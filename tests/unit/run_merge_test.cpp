@@ -253,7 +253,7 @@ TEST_CASE("parts of different runs are rejected with the difference", "[merge]")
   CHECK_THAT(changed([](RunLog& log) { log.report.provenance.config.sha256 = "ffff"; }),
              contains_text("small.json (sha256 e3b0c442)") && contains_text("sha256 ffff"));
   CHECK_THAT(changed([](RunLog& log) {
-               log.report.provenance.inputs = {{"m.mtx", "/data/m.mtx", 9, "aaaa"}};
+               log.report.provenance.inputs = {{"m.mtx", "/data/m.mtx", 9, "aaaa", {}}};
              }),
              contains_text("their input files differ: none; /data/m.mtx (sha256 aaaa)"));
   CHECK_THAT(changed([](RunLog& log) { log.origin.seed = 9; }), contains_text("--seed 9"));
