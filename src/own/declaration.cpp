@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "own/expression_tree.hpp"
-
 #include "base/names.hpp"
+#include "own/expression_tree.hpp"
 
 namespace gpuexp::own {
 
@@ -61,10 +60,12 @@ const DeclaredBuffer* Declaration::find_buffer(std::string_view name) const {
 
 std::vector<const DeclaredLaunch*> Declaration::launches() const {
   std::vector<const DeclaredLaunch*> all;
-  for (const DeclaredVariant& variant : variants) {
+  const auto add = [&](const DeclaredVariant& variant) {
     for (const DeclaredStep& step : variant.steps)
       if (const auto* const launch = std::get_if<DeclaredLaunch>(&step)) all.push_back(launch);
-  }
+  };
+  std::ranges::for_each(variants, add);
+  if (reference) add(reference->launch);
   return all;
 }
 

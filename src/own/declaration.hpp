@@ -174,7 +174,7 @@ struct Declaration {
   std::optional<double> tolerance;   ///< relative; empty: derived from the check
 
   const DeclaredBuffer* find_buffer(std::string_view name) const;
-  /// The kernels that the variants launch.
+  /// The kernels that the variants and the reference launch.
   std::vector<const DeclaredLaunch*> launches() const;
 };
 

@@ -111,7 +111,8 @@ class EntryReader {
     if (const auto found = root_.find("include")) {
       const std::string prefix = "option -I" + (fs::absolute(file_).parent_path() / "").string();
       for (const JsonNode& node : each(*found, "a folder"))
-        add(node, prefix, word(node, "a folder"));
+        add(node, fs::path(word(node, "a folder")).is_absolute() ? "option -I" : prefix,
+            word(node, "a folder"));
     }
     if (const auto found = root_.find("define")) read_macros(*found);
     read_statements("option", "an option such as \"-std=c++20\"");

@@ -44,6 +44,12 @@ std::string config_name(std::string_view text) {
   return name;
 }
 
+/// The path with which another process, or a config, can name the file: that of its JSON
+/// declaration or source.
+fs::path name_of(const KernelFile& file) {
+  return is_kernel_file(file.path.string()) ? file.path : file.source;
+}
+
 std::vector<std::string> kernels_of(const KernelFile& file) {
   switch (kind_of(file.source)) {
     case KernelFileKind::source: return kernels_in(file.contents);
@@ -141,7 +147,7 @@ std::string OwnFiles::config_text(const fs::path& file) {
   Json experiment = Json::object();
   const std::string name = config_name(of.read.source.stem().string());
   experiment["name"] = name;
-  experiment["family"] = of.read.path.string();
+  experiment["family"] = name_of(of.read).string();
   experiment["axes"] = std::move(axes);
   Json config = Json::object();
   config["name"] = name;
@@ -203,7 +209,7 @@ std::set<std::string> OwnFiles::tuning_parameters(const Family& family) const {
 std::vector<std::string> OwnFiles::paths() const {
   std::vector<std::string> paths;
   for (const File& file : files_)
-    paths.push_back(file.read.path.string());
+    paths.push_back(name_of(file.read).string());
   return paths;
 }
 

@@ -551,6 +551,62 @@ TEST_CASE("results hold the source of a kernel file, unless --no-source leaves i
   }
 }
 
+TEST_CASE("PTX may have its statements in a file of their own", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  folder.write("scale.ptx", R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u64 y) {
+  .reg .f32 %f<2>;
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<6>;
+  ld.param.u64 %rd1, [x];
+  ld.param.u64 %rd2, [y];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3;
+  ld.global.f32 %f1, [%rd4];
+  add.f32 %f1, %f1, %f1;
+  st.global.f32 [%rd5], %f1;
+  ret;
+}
+)");
+  folder.write("scale.gpuexp",
+               "n = 64\nin float x[n]\nout float y[n]\nscale<<<1, n>>>(x, y)\n"
+               "check y[i] = 2*x[i]\n");
+  CHECK(verified_rows(folder.path("scale.ptx"))[0]["status"] == "passed");
+  const Outcome predicted = gpuexp("predict " + folder.path("scale.ptx") + " --gpu h200,rtx_4090");
+  INFO(predicted.output);
+  CHECK(predicted.exit_code == 0);
+}
+
+TEST_CASE("a kernel template is verified by a plain kernel", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("twice.cu", R"(
+// gpuexp: n = 128
+// gpuexp: T = 32, 64
+// gpuexp: in x[n]
+// gpuexp: out y[n]
+// gpuexp: fast<T><<<n/T, T>>>(x, y)
+// gpuexp: reference slow<<<1, 1>>>(x, y, n)
+// gpuexp: tolerance 1e-6
+template <int T> __global__ void fast(const float* x, float* y) {
+  const int i = blockIdx.x * T + threadIdx.x;
+  y[i] = x[i] + x[i];
+}
+__global__ void slow(const float* x, float* y, int n) {
+  for (int i = 0; i < n; ++i) y[i] = 2 * x[i];
+}
+)");
+  const nlohmann::json rows = verified_rows(file);
+  REQUIRE(rows.size() == 2);
+  for (const auto& row : rows)
+    CHECK(row["status"] == "passed");
+}
+
 // ---- source lines
 
 TEST_CASE("annotate shows the source of a variant of a kernel file", "[machine_code]") {

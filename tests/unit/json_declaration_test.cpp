@@ -94,6 +94,9 @@ TEST_CASE("folders are relative to a file in the current folder", "[json_declara
   CHECK(read_one.source == "k.cu");
   CHECK(read_one.declaration.options.at(0) ==
         "-I" + (std::filesystem::current_path() / "common").string());
+  const JsonDeclaration absolute =
+      read_json_declaration("k.gpuexp.json", R"({"source": "k.cu", "include": "/opt/common"})");
+  CHECK(absolute.declaration.options.at(0) == "-I/opt/common");
 }
 
 TEST_CASE("macros are an object or a list", "[json_declaration]") {
