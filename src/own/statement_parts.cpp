@@ -142,7 +142,7 @@ DeclaredFill read_fill(Statement& s) {
 }
 
 DeclaredBuffer read_buffer(Statement& s, std::optional<BufferRole> role) {
-  constexpr std::size_t kMaxRank = 4;
+  constexpr std::size_t kMaxExtents = 4;
   DeclaredBuffer buffer;
   buffer.place = s.place();
   buffer.role = role;
@@ -154,9 +154,9 @@ DeclaredBuffer read_buffer(Statement& s, std::optional<BufferRole> role) {
   if (buffer.extents.empty())
     s.fail(fmt::format("expected the extent of {0}, such as {0}[n], found {1}", buffer.name,
                        s.found()));
-  if (buffer.extents.size() > kMaxRank)
+  if (buffer.extents.size() > kMaxExtents)
     s.fail_at(buffer.place, fmt::format("{} has {} extents; expected at most {}", buffer.name,
-                                        buffer.extents.size(), kMaxRank));
+                                        buffer.extents.size(), kMaxExtents));
   return buffer;
 }
 
