@@ -170,9 +170,9 @@ TEST_CASE("contents and expected values are those of files", "[own_reference]") 
   folder.write("expected.npy", npy<double>("<f8", "(4,)", {2.5, 4, 6, 8}));
   const Family& family = folder.load("scale.cu", kScale);
   CHECK(failure(family, "scale").empty());
-  CHECK(folder.files().other_inputs() ==
-        std::vector<std::string>{folder.folder() + "/x.npy", folder.folder() + "/data/y.npy",
-                                 folder.folder() + "/expected.npy"});
+  CHECK(folder.files().other_inputs() == std::vector<std::string>{folder.folder() + "/data/y.npy",
+                                                                  folder.folder() + "/expected.npy",
+                                                                  folder.folder() + "/x.npy"});
   CHECK_THAT(family.tolerance_derivation, contains_text("Expected values: y from expected.npy; "));
   KernelFolder other;
   other.write("x.npy", npy<float>("<f4", "(4,)", {1, 2, 3, 4}));

@@ -126,9 +126,12 @@ TEST_CASE("PTX is not compiled without the toolkit's tools", "[ptx]") {
   setenv("PATH", path.c_str(), 1);
   CHECK_THROWS_WITH(compiler.code_of(kernel_named("naive_kernel")),
                     "this binary holds no machine code of the kernel for compute capability 8.0, "
-                    "and its PTX was not compiled: there is no cuobjdump of the CUDA Toolkit in "
-                    "PATH; install the toolkit, or the Python package nvidia-cuda-cuobjdump and set "
-                    "CUDA_HOME to its folder with bin/cuobjdump");
+                    "and its PTX was not compiled: there is no cuobjdump of the CUDA Toolkit; "
+                    "searched: PATH. Install the toolkit, or the Python package "
+                    "nvidia-cuda-cuobjdump and set CUDA_HOME to its folder that contains "
+                    "bin/cuobjdump (the packages of all tools: nvidia-cuda-nvcc, "
+                    "nvidia-cuda-cuobjdump, nvidia-cuda-nvdisasm; instead of nvcc, the library "
+                    "NVRTC of nvidia-cuda-nvrtc can compile)");
 }
 
 }  // namespace
