@@ -6,6 +6,7 @@
 #include "base/json.hpp"
 #include "base/output.hpp"
 #include "base/random_bits.hpp"
+#include "sass/loaded_kernels.hpp"
 #include "sim/foreign_kernels.hpp"
 #include "sim/kernel_folder.hpp"
 
@@ -159,6 +160,13 @@ __global__ void twice(const float4* x, float4* y, int n, const int* unused) {
                     "parameter 'const double* x' of twice has elements of type double"));
 }
 
+/// Finds or makes the machine code of the first variant's kernels, as a plan for the device does.
+void find_code(const Family& family, const DeviceSpec& spec) {
+  const auto problem = family.make_problem(family.defaults());
+  for (const Shape& shape : family.variants.front().shapes(problem.get(), spec))
+    LoadedKernels::global().find(shape.kernel)->code(spec.compute_capability());
+}
+
 TEST_CASE("errors of PTX files name the versions and targets", "[own_inputs]") {
   REQUIRE_CODE_TOOLS();
   KernelFolder folder;
@@ -178,9 +186,8 @@ TEST_CASE("errors of PTX files name the versions and targets", "[own_inputs]") {
              contains_text("option.ptx: the option -DN=1 is one of a compiler of CUDA C++; a PTX "
                            "file can have only -maxrregcount=N"));
   const Family& specific = folder.load("specific.ptx", ptx_file(".target sm_80", ".target sm_90a"));
-  const auto problem = specific.make_problem(specific.defaults());
-  CHECK(!specific.unsupported(problem.get(), device()));
-  CHECK_THROWS_WITH(specific.unsupported(problem.get(), device_of("a100_sxm4_80gb")),
+  CHECK_NOTHROW(find_code(specific, device()));
+  CHECK_THROWS_WITH(find_code(specific, device_of("a100_sxm4_80gb")),
                     contains_text("specific.ptx: is PTX for sm_90a, but sm_80 is needed; it serves "
                                   "only its own target"));
 }
@@ -192,21 +199,20 @@ TEST_CASE("a cubin is verified on its own architecture, and refused on others", 
   const Family& family = folder.files().load(write_cubin(folder, "axpy.cubin", kPtx, "sm_90a"));
   CHECK(failure(family, "axpy").empty());
   // Results record these files, so that a run is not resumed with others.
-  CHECK(folder.files().sources().empty());
-  CHECK(
-      folder.files().other_inputs() ==
-      std::vector<std::string>{folder.folder() + "/axpy.cubin", folder.folder() + "/axpy.gpuexp"});
-  const auto problem = family.make_problem(family.defaults());
-  CHECK(!family.unsupported(problem.get(), device()));
+  const auto sources = folder.files().sources();
+  REQUIRE(sources.size() == 1);
+  CHECK(sources.begin()->first == folder.folder() + "/axpy.gpuexp");
+  CHECK(folder.files().other_inputs() == std::vector<std::string>{folder.folder() + "/axpy.cubin"});
+  CHECK_NOTHROW(find_code(family, device()));
   CHECK_THROWS_WITH(
-      family.unsupported(problem.get(), device_of("rtx_4090")),
+      find_code(family, device_of("rtx_4090")),
       contains_text("axpy.cubin: has machine code for sm_90, but sm_89 is needed; a cubin serves "
                     "only its own architecture"));
 
   folder.write("older.gpuexp", kStatements);
   const Family& older = folder.files().load(write_cubin(folder, "older.cubin", kPtx, "sm_80"));
-  CHECK(!older.unsupported(problem.get(), device_of("a100_sxm4_80gb")));
-  CHECK_THROWS_WITH(older.unsupported(problem.get(), device()),
+  CHECK_NOTHROW(find_code(older, device_of("a100_sxm4_80gb")));
+  CHECK_THROWS_WITH(find_code(older, device()),
                     contains_text("older.cubin: has machine code for sm_80, but sm_90a is needed"));
 }
 
@@ -321,7 +327,6 @@ TEST_CASE("a kernel of Triton's cache needs a grid and arguments only", "[own_in
   CHECK(family.id == "elu_kernel.cubin");
   CHECK(failure(family, "elu_kernel").empty());
   CHECK(folder.files().other_inputs() == std::vector<std::string>{elu.path() + "/elu_kernel.cubin",
-                                                                  elu.path() + "/elu_kernel.gpuexp",
                                                                   elu.path() + "/elu_kernel.json"});
   // A kernel with shared memory.
   const TritonCache transpose(folder, "transpose_kernel", R"(rows = 512
