@@ -58,8 +58,8 @@ class CommonLengths {
   std::vector<std::uint32_t> lengths_;
 };
 
-/// Replaced lines: consecutive lines of which each is in one version only. Other lines are a group
-/// of their own.
+/// A run of consecutive lines that each stand in only one of the two versions (replaced lines), or
+/// one line that stands in both.
 struct LineGroup {
   std::vector<std::size_t> lines;
   double change_us = 0;

@@ -1,5 +1,5 @@
-// Kernels of other people's code style: each compares instructions with plain arithmetic, as
-// compiled for several compute capabilities.
+// Kernels that compute with instructions the built-in families do not use. Each result is compared
+// with plain arithmetic, compiled for several compute capabilities.
 #include <fstream>
 #include <string>
 #include <vector>
