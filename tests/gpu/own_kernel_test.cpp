@@ -14,19 +14,14 @@
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
+#include "support/toolkit.hpp"
 
 namespace gpuexp::test {
 namespace {
 
 /// Why this machine cannot compile; empty if it can.
 std::string lacks_compiler() {
-  try {
-    for (const char* tool : {"nvcc", "ptxas", "cuobjdump", "nvdisasm"})
-      ToolkitTools::found().path_of(tool);
-  } catch (const ToolError& missing) {
-    return missing.what();
-  }
-  return "";
+  return missing_tool({"nvcc", "ptxas", "cuobjdump", "nvdisasm"});
 }
 
 // Ends a test case with a skip.

@@ -11,18 +11,13 @@
 #include "compile/cubin_kernels.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
+#include "support/toolkit.hpp"
 
 namespace gpuexp::test {
 
 /// Why cubins cannot be read on this machine; empty if they can.
 inline std::string lacks_code_tools() {
-  try {
-    for (const char* tool : {"ptxas", "cuobjdump", "nvdisasm"})
-      ToolkitTools::found().path_of(tool);
-  } catch (const ToolError& missing) {
-    return missing.what();
-  }
-  return "";
+  return missing_tool({"ptxas", "cuobjdump", "nvdisasm"});
 }
 
 class ForeignKernels {

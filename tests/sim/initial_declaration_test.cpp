@@ -13,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
+#include "support/toolkit.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -21,13 +22,7 @@ namespace fs = std::filesystem;
 
 /// Why this machine cannot compile kernel files; empty if it can.
 std::string missing_toolkit() {
-  try {
-    for (const char* tool : {"nvcc", "cuobjdump", "nvdisasm"})
-      ToolkitTools::found().path_of(tool);
-  } catch (const ToolError& missing) {
-    return missing.what();
-  }
-  return "";
+  return missing_tool({"nvcc", "cuobjdump", "nvdisasm"});
 }
 
 class InitFolder {

@@ -8,18 +8,13 @@
 #include "sim/decoder.hpp"
 #include "sim/execution.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/toolkit.hpp"
 
 namespace gpuexp::test {
 namespace {
 
 std::string lacks_nvcc() {
-  try {
-    for (const char* tool : {"nvcc", "cuobjdump", "nvdisasm"})
-      ToolkitTools::found().path_of(tool);
-  } catch (const ToolError& missing) {
-    return missing.what();
-  }
-  return "";
+  return missing_tool({"nvcc", "cuobjdump", "nvdisasm"});
 }
 
 /// A kernel file whose families are loaded from a scratch folder.

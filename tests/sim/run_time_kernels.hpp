@@ -12,18 +12,13 @@
 #include "sim/simulator.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
+#include "support/toolkit.hpp"
 
 namespace gpuexp::test {
 
 /// Why this machine cannot compile; empty if it can.
 inline std::string lacks_compiler() {
-  try {
-    for (const char* tool : {"nvcc", "ptxas", "cuobjdump", "nvdisasm"})
-      ToolkitTools::found().path_of(tool);
-  } catch (const ToolError& missing) {
-    return missing.what();
-  }
-  return "";
+  return missing_tool({"nvcc", "ptxas", "cuobjdump", "nvdisasm"});
 }
 
 class RunTimeKernels {

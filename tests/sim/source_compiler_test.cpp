@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
+#include "support/toolkit.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -24,17 +25,12 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
 int main() { add<<<1, 32>>>(nullptr, nullptr, nullptr, 0); }
 )";
 constexpr const char* kLoweredName = "_Z3addPKfS0_Pfi";
-constexpr const char* kToolNames[] = {"nvcc", "ptxas", "cuobjdump", "nvdisasm"};
+constexpr std::initializer_list<const char*> kToolNames = {"nvcc", "ptxas", "cuobjdump",
+                                                           "nvdisasm"};
 
 /// Why this machine cannot compile; empty if it can.
 std::string lacks_compiler() {
-  try {
-    for (const char* tool : kToolNames)
-      ToolkitTools::found().path_of(tool);
-  } catch (const ToolError& missing) {
-    return missing.what();
-  }
-  return "";
+  return missing_tool(kToolNames);
 }
 
 /// A folder with a kernel file, a header, a store, and scripts that note each run of a tool.
