@@ -58,8 +58,8 @@ class CommonLengths {
   std::vector<std::uint32_t> lengths_;
 };
 
-/// A run of consecutive lines that each stand in only one of the two versions (replaced lines), or
-/// one line that stands in both.
+/// A run of consecutive lines, each of which only one of the two versions contains (replaced lines),
+/// or one line that both contain.
 struct LineGroup {
   std::vector<std::size_t> lines;
   double change_us = 0;
