@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-namespace gpuexp {
+#include "sass/kernel_resource.hpp"
 
-struct KernelResource;
-struct SourceText;
+namespace gpuexp {
 
 /// Machine code of one kernel for one compute capability.
 struct LoadedCode {
