@@ -14,6 +14,7 @@
 #include "cli/annotated_execution.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
+#include "cli/command_copy.hpp"
 #include "cli/source_counting.hpp"
 #include "config/config_keys.hpp"
 #include "plan/plan.hpp"
@@ -196,6 +197,9 @@ class AnnotateRun {
 };
 
 ExitCode run(const Context& context, const AnnotateArguments& options) {
+  if (names_kernel_file(options.variant)) {
+    if (const auto code = exit_code_of_copy()) return *code;
+  }
   catch_interrupts();
   try {
     if (options.counters) {

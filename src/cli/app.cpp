@@ -211,6 +211,10 @@ SplitName split_variant_name(const std::string& name) {
 
 }  // namespace
 
+bool names_kernel_file(const std::string& variant) {
+  return is_kernel_file(split_variant_name(variant).family);
+}
+
 NamedVariant find_variant(const Registry& registry, const std::string& name) {
   const SplitName split = split_variant_name(name);
   const Family& family = find_family(registry, split.family);

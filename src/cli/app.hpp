@@ -121,6 +121,8 @@ struct NamedVariant {
 /// The variant FAMILY/VARIANT, or FILE:VARIANT of a kernel file; VARIANT may be omitted if the file
 /// has only one. Throws ConfigError that lists the variants, and what loading a kernel file throws.
 NamedVariant find_variant(const Registry& registry, const std::string& name);
+/// Whether find_variant() of this name loads a kernel file.
+bool names_kernel_file(const std::string& variant);
 
 /// A config with one experiment, or with none if `variants` is empty. The problem is the family's
 /// default, changed by `sets` (--set). Throws ConfigError, also for an unknown parameter.

@@ -16,6 +16,7 @@
 #include "base/output.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
+#include "cli/command_copy.hpp"
 #include "cli/comparison.hpp"
 #include "cli/results_file.hpp"
 #include "cli/source_comparison.hpp"
@@ -334,8 +335,9 @@ void add_compare(Command& app, Context& context) {
   command->callback([&context, options] {
     context.action = [&context, options] {
       if (options->calibrate) return calibrate_runs(*options);
-      return compares_sources(*options) ? compare_sources(context, options->sources)
-                                        : compare(*options);
+      if (!compares_sources(*options)) return compare(*options);
+      if (const auto code = exit_code_of_copy()) return *code;
+      return compare_sources(context, options->sources);
     };
   });
 }

@@ -11,6 +11,7 @@
 
 #include "base/output.hpp"
 #include "cli/app.hpp"
+#include "cli/command_copy.hpp"
 #include "cli/kernel_files.hpp"
 #include "compile/nvcc_text.hpp"
 #include "infer/initial_declaration.hpp"
@@ -99,7 +100,10 @@ ExitCode init(const InitArguments& arguments) {
   if (arguments.write && !arguments.new_file.empty())
     throw ConfigError("--write and --new exclude each other");
   if (!arguments.new_file.empty()) check_is_new(arguments.new_file);
-  if (!arguments.file.empty()) return declare(arguments);
+  if (!arguments.file.empty()) {
+    if (const auto code = exit_code_of_copy()) return *code;
+    return declare(arguments);
+  }
   write_new(arguments.new_file, infer::new_kernel_file());
   fmt::print("wrote {0}; try: gpuexp verify {0} --simulate h200\n", arguments.new_file);
   return ExitCode::ok;

@@ -89,8 +89,7 @@ class Run {
     std::string no_device;
     auto opened = options_.simulate.empty()
                       ? open_device(device_options(), no_device)
-                      : open_simulated(options_.simulate, context_.resources,
-                                       options_.device.launch_timeout_s, blocks_);
+                      : OpenDevice{simulated_device(options_.simulate), nullptr};
     if (!opened) {
       fmt::print(stderr,
                  "gpuexp: no GPU: {}\n"
@@ -103,7 +102,11 @@ class Run {
     whole_plan_ = sharded_cells(plan_, shard_.value_or(Shard{}).count);
     if (shard_) keep_shard(*shard_, plan_);
     plan_.ceiling_source = ceiling_source_of(device_.info);
-    if (device_.info.spec.simulated) skip_unsimulated_cells(plan_, context_.resources, blocks_);
+    if (device_.info.spec.simulated) {
+      skip_unsimulated_cells(plan_, context_.resources, blocks_);
+      device_.executor =
+          simulated_executor(context_, device_.info, options_.device.launch_timeout_s, blocks_);
+    }
     if (options_.verify_only) check_references(plan_);
     if (options_.select) options_.select(plan_);
     if (resumed_) check_resumable(*resumed_, plan_, whole_plan_, device_.info);
@@ -250,13 +253,6 @@ class Run {
     };
     run_options.counters = counters_;
     run_options.missing_metrics = missing_metrics_;
-    std::optional<NvmlSampler> nvml;
-    if (!device_.info.spec.simulated) {
-      nvml.emplace(device_.info.uuid);
-      run_options.telemetry = [&](double from_s, double to_s) {
-        return nvml->between(from_s, to_s);
-      };
-    }
     if (resumed_) keep_finished(*resumed_, plan, recorder, run_options);
     std::optional<CodePredictor> predictor;
     if (!options_.verify_only && !is_profile()) {
@@ -270,6 +266,13 @@ class Run {
           predictor->count_caches(cell, counts);
         };
       }
+    }
+    std::optional<NvmlSampler> nvml;
+    if (!device_.info.spec.simulated) {
+      nvml.emplace(device_.info.uuid);  // its thread starts after the predictor has forked
+      run_options.telemetry = [&](double from_s, double to_s) {
+        return nvml->between(from_s, to_s);
+      };
     }
     recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
                                                   : dir / "mismatches");

@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include "base/bounded_output.hpp"
+#include "base/process_copies.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
+#include "gpu/nvtx_tracer.hpp"
+#include "worker/remote_executor.hpp"
+#include "worker/serve.hpp"
 
 namespace gpuexp::cli {
 
@@ -18,15 +22,8 @@ std::int64_t memory_for_buffers() {
   return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
 }
 
-}  // namespace
-
-std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelResources& resources,
-                                         double launch_timeout_s, ExecutedBlocks blocks) {
-  OpenDevice device;
-  device.info.spec = find_device_spec(device_specs(), spec).spec;
-  device.info.spec_id = device.info.spec.id;
-  device.info.spec.simulated = true;
-  device.info.free_bytes = memory_for_buffers();
+std::unique_ptr<Executor> executor_here(const Context& context, const DeviceInfo& device,
+                                        double launch_timeout_s, ExecutedBlocks blocks) {
   SimulatedOptions options;
   options.blocks = blocks;
   options.launch_timeout_s = launch_timeout_s;
@@ -34,8 +31,39 @@ std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelRe
   const auto printed = std::make_shared<BoundedOutput>(
       [](std::string_view text) { fmt::print(stderr, "{}", text); }, "the kernels");
   options.print = [printed](std::string_view text) { printed->add(text); };
-  device.executor = make_simulated_executor(device.info.spec, resources, options);
+  return make_simulated_executor(device.spec, context.resources, options);
+}
+
+}  // namespace
+
+DeviceInfo simulated_device(const std::string& spec) {
+  DeviceInfo device;
+  device.spec = find_device_spec(device_specs(), spec).spec;
+  device.spec_id = device.spec.id;
+  device.spec.simulated = true;
+  device.free_bytes = memory_for_buffers();
   return device;
+}
+
+std::unique_ptr<Executor> simulated_executor(const Context& context, const DeviceInfo& device,
+                                             double launch_timeout_s, ExecutedBlocks blocks) {
+  if (context.kernel_files.paths().empty())
+    return executor_here(context, device, launch_timeout_s, blocks);
+  const auto copies = std::make_shared<ProcessCopies>([=, &context, &device](Channel& channel) {
+    channel.send("simulates");  // the greeting that RemoteExecutor expects
+    const auto tracer = make_nvtx_tracer();
+    serve(
+        channel, context.registry,
+        [&] { return executor_here(context, device, launch_timeout_s, blocks); }, *tracer);
+  });
+  RemoteOptions options;
+  options.start = [copies] { return copies->start(); };
+  // The executor itself ends a launch after this time, unless the launch makes it hang.
+  constexpr double kToEndS = 10;
+  options.launch_timeout_s = launch_timeout_s + kToEndS;
+  options.interrupted = interrupted;
+  options.simulated = true;
+  return std::make_unique<RemoteExecutor>(options);
 }
 
 void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, ExecutedBlocks blocks) {

@@ -1,7 +1,7 @@
 // `run` and `verify` without a GPU: the CPU executes the kernels.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "cli/worker.hpp"
@@ -11,8 +11,14 @@
 namespace gpuexp::cli {
 
 /// A simulated device with this spec of configs/devices. Throws ConfigError for an unknown spec.
-std::optional<OpenDevice> open_simulated(const std::string& spec, const KernelResources& resources,
-                                         double launch_timeout_s, ExecutedBlocks blocks);
+DeviceInfo simulated_device(const std::string& spec);
+
+/// Executes launches on the CPU. If the context has kernel files, another process executes them, so
+/// that no kernel of a user can end this process. That process has what this process has compiled
+/// until now. Call this function while no other thread runs. The arguments must outlive the
+/// executor.
+std::unique_ptr<Executor> simulated_executor(const Context& context, const DeviceInfo& device,
+                                             double launch_timeout_s, ExecutedBlocks blocks);
 
 /// Skips the cells that the CPU cannot execute, with the reason.
 void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, ExecutedBlocks blocks);

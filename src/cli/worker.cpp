@@ -16,7 +16,7 @@
 #include "gpu/nvtx_tracer.hpp"
 #include "worker/job_ranks.hpp"
 #include "worker/machine_executor.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 #include "worker/serve.hpp"
 
 namespace gpuexp::cli {

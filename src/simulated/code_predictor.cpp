@@ -4,10 +4,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -15,8 +17,11 @@
 #include <fmt/format.h>
 
 #include "base/input_error.hpp"
+#include "base/json.hpp"
+#include "base/process_copies.hpp"
 #include "config/config_files.hpp"
 #include "family/function_text.hpp"
+#include "family/registry.hpp"
 #include "model/phase_time.hpp"
 #include "sass/loaded_kernels.hpp"
 #include "simulated/code_prediction.hpp"
@@ -59,6 +64,9 @@ class CodePredictor::Impl {
         common_key_(common_key(plan, options.build_id)),
         problems_(problems_of(plan, kernels, options.threads)),
         predictions_(plan.cell_count()) {
+    const bool has_users_kernels =
+        std::ranges::any_of(problems_, [&](const Problem& problem) { return is_of_user(problem); });
+    if (has_users_kernels) copies_.emplace([this](Channel& channel) { answer(channel); });
     for (unsigned i = 0; i < options_.threads; ++i)
       threads_.emplace_back([this] { work(); });
   }
@@ -86,6 +94,52 @@ class CodePredictor::Impl {
     const Group* group = nullptr;
     std::vector<const Cell*> cells;
     double limit_us = 0;
+  };
+
+  /// Where a cell is in problems_.
+  struct Place {
+    std::size_t problem;
+    std::size_t cell;
+  };
+
+  /// The buffers of a problem are created for the first cell without a stored prediction.
+  struct Timed {
+    std::optional<HostProblem> host;
+    std::map<const Variant*, LaunchToTime> launches;
+    KnownKernels known;
+    bool lacks_code = false;    ///< a kernel's code is missing because a tool is missing or failed
+    bool lacks_kernel = false;  ///< the time of a phase's kernel is missing, and a rate replaces it
+    std::map<
+        std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
+        std::optional<KernelCodeTime>>
+        kernels;
+
+    void forget() {
+      launches.clear();
+      known = {};
+      host.reset();
+    }
+  };
+
+  /// What executes the cells of one problem after another.
+  struct Execution {
+    explicit Execution(const Impl& impl)
+        : simulator(impl.kernels_, impl.plan_.device.compute_capability()) {
+      simulator.threads = 1;  // other threads predict other problems
+      simulator.uses_host_loops = true;
+      simulator.find_code = [&impl, this](const KernelResource& known,
+                                          int compute_capability) -> const KernelResource& {
+        try {
+          return impl.options_.find_code(known, compute_capability);
+        } catch (const std::runtime_error&) {
+          timed->lacks_code = true;
+          throw;
+        }
+      };
+    }
+
+    sim::Simulator simulator;
+    std::optional<Timed> timed;  ///< of the current problem
   };
 
   // With one or two threads, one thread predicts all variants of a problem and creates its buffers
@@ -117,57 +171,68 @@ class CodePredictor::Impl {
 
   bool is_ended() const { return ends_ || options_.interrupted(); }
 
-  void work() {
-    sim::Simulator simulator(kernels_, plan_.device.compute_capability());
-    simulator.stop = [this] { return is_ended(); };
-    simulator.threads = 1;  // other threads predict other problems
-    simulator.uses_host_loops = true;
-    for (std::size_t i = next_++; i < problems_.size(); i = next_++)
-      predict(problems_[i], simulator);
+  bool is_of_user(const Problem& problem) const {
+    return is_kernel_file(plan_.experiment(*problem.group).family->id);
   }
 
-  /// The buffers of a problem are created for the first cell without a stored prediction.
-  struct Timed {
-    std::optional<HostProblem> host;
-    std::map<const Variant*, LaunchToTime> launches;
-    KnownKernels known;
-    bool lacks_code = false;    ///< a kernel's code is missing because a tool is missing or failed
-    bool lacks_kernel = false;  ///< the time of a phase's kernel is missing, and a rate replaces it
-    std::map<
-        std::tuple<const Variant*, Mode, const void*, std::int64_t, std::int64_t, std::int64_t>,
-        std::optional<KernelCodeTime>>
-        kernels;
-
-    void forget() {
-      launches.clear();
-      known = {};
-      host.reset();
+  void work() {
+    Execution here(*this);
+    here.simulator.stop = [this] { return is_ended(); };
+    std::unique_ptr<WorkerProcess> copy;
+    for (std::size_t i = next_++; i < problems_.size(); i = next_++) {
+      here.timed.emplace();
+      for (std::size_t cell = 0; cell < problems_[i].cells.size(); ++cell)
+        predict({i, cell}, here, copy);
     }
-  };
+  }
 
-  void predict(const Problem& problem, sim::Simulator& simulator) {
-    Timed timed;
-    simulator.find_code = [&](const KernelResource& known,
-                              int compute_capability) -> const KernelResource& {
-      try {
-        return options_.find_code(known, compute_capability);
-      } catch (const std::runtime_error&) {
-        timed.lacks_code = true;
-        throw;
-      }
-    };
-    const std::string inputs = inputs_of(*problem.group);
-    for (const Cell* cell : problem.cells) {
-      const std::string key = key_of(problem, *cell, inputs);
-      std::optional<CodePrediction> prediction = store_.find(key);
-      if (!prediction) {
-        prediction = predicted(problem, *cell, timed, simulator);
-        if (is_ended()) prediction->is_settled = false;
-        store_.keep(key, *prediction);
-      }
-      const std::lock_guard lock(mutex_);
-      predictions_[cell->index] = std::move(prediction);
-      changed_.notify_all();
+  void predict(const Place& place, Execution& here, std::unique_ptr<WorkerProcess>& copy) {
+    const Problem& problem = problems_[place.problem];
+    const Cell& cell = *problem.cells[place.cell];
+    const std::string key = key_of(problem, cell, inputs_of(*problem.group));
+    std::optional<CodePrediction> prediction = store_.find(key);
+    if (!prediction) {
+      prediction = is_of_user(problem) ? predicted_in(copy, place) : predicted(place, here);
+      if (is_ended()) prediction->is_settled = false;
+      store_.keep(key, *prediction);
+    }
+    const std::lock_guard lock(mutex_);
+    predictions_[cell.index] = std::move(prediction);
+    changed_.notify_all();
+  }
+
+  /// Predicts in a copy of this process, which is started if necessary, so that no kernel of a user
+  /// can end this process. The copy keeps the problem's buffers for the next cell.
+  CodePrediction predicted_in(std::unique_ptr<WorkerProcess>& copy, const Place& place) {
+    try {
+      if (!copy) copy = copies_->start();
+      copy->send(Json::array({place.problem, place.cell}).dump());
+      const auto line =
+          copy->receive(std::numeric_limits<double>::infinity(), [this] { return is_ended(); });
+      if (line) return prediction_from(*line);
+      copy.reset();
+      return unsettled("the run was ended");
+    } catch (const ChannelClosed&) {
+      const std::string how = copy->end().how;
+      copy.reset();
+      return unsettled(fmt::format("the process that executed its kernels ended: {}", how));
+    } catch (const std::system_error& error) {
+      return unsettled(fmt::format("no process can be started: {}", error.what()));
+    } catch (const JsonError& error) {
+      copy.reset();
+      return unsettled(fmt::format("the process that executed its kernels sent: {}", error.what()));
+    }
+  }
+
+  /// Answers the requests of predicted_in(), in a copy of this process.
+  void answer(Channel& channel) {
+    Execution here(*this);
+    for (std::size_t current = problems_.size();;) {
+      const Json request = Json::parse(channel.receive());
+      const Place place{request.at(0).get<std::size_t>(), request.at(1).get<std::size_t>()};
+      if (place.problem != current) here.timed.emplace();
+      current = place.problem;
+      channel.send(line_of(predicted(place, here)));
     }
   }
 
@@ -219,8 +284,11 @@ class CodePredictor::Impl {
     return prediction;
   }
 
-  CodePrediction predicted(const Problem& problem, const Cell& cell, Timed& timed,
-                           sim::Simulator& simulator) const {
+  CodePrediction predicted(const Place& place, Execution& here) const {
+    const Problem& problem = problems_[place.problem];
+    const Cell& cell = *problem.cells[place.cell];
+    Timed& timed = *here.timed;
+    sim::Simulator& simulator = here.simulator;
     if (is_ended()) return unsettled("the run was ended");
     if (is_back_to_back(cell.mode)) return {{}, {}, "the host's launch rate is not modelled"};
     if (cell.variant->phases) return from_phases(problem, cell, timed, simulator);
@@ -314,6 +382,7 @@ class CodePredictor::Impl {
   PredictionStore store_;
   std::string common_key_;
   std::vector<Problem> problems_;
+  std::optional<ProcessCopies> copies_;  ///< for kernels of users' files
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> ends_{false};
   std::mutex mutex_;

@@ -30,8 +30,10 @@ struct CodePredictorOptions {
 
 class CodePredictor {
  public:
-  /// Starts predicting the plan's cells, longest launches first. The plan and the kernels must
-  /// outlive this object.
+  /// Starts predicting the plan's cells, longest launches first. Copies of this process execute the
+  /// kernels of users' files, so that a crash costs only one cell's prediction; construct this
+  /// object while no other thread runs (base/process_copies.hpp). The plan and the kernels must
+  /// outlive it. Throws std::system_error if the system cannot fork.
   CodePredictor(const Plan& plan, const KernelResources& kernels,
                 const CodePredictorOptions& options);
   ~CodePredictor();

@@ -20,8 +20,18 @@ inline constexpr std::tuple kListedMembers<CacheCounts>{
     &CacheCounts::extra_wavefronts};
 template <>
 inline constexpr std::tuple kListedMembers<CodePrediction>{
-    &CodePrediction::time_us, &CodePrediction::terms, &CodePrediction::why_not,
-    &CodePrediction::caches, &CodePrediction::timeline};
+    &CodePrediction::time_us, &CodePrediction::terms,    &CodePrediction::why_not,
+    &CodePrediction::caches,  &CodePrediction::timeline, &CodePrediction::is_settled};
+
+std::string line_of(const CodePrediction& prediction) {
+  return listed_json(prediction).dump();
+}
+
+CodePrediction prediction_from(const std::string& line) {
+  const auto prediction = from_listed<CodePrediction>(Json::parse(line));
+  if (prediction.time_us && prediction.terms.empty()) throw JsonError("a time without terms");
+  return prediction;
+}
 
 std::filesystem::path PredictionStore::file_of(const std::string& key) const {
   return folder_ / (sha256(key) + ".json");
@@ -35,9 +45,7 @@ std::optional<CodePrediction> PredictionStore::find(const std::string& key) cons
   try {
     const Json json = Json::parse(read_file(file));
     if (json.at("key").get<std::string>() != key) return std::nullopt;
-    const auto prediction = from_listed<CodePrediction>(json.at("prediction"));
-    if (prediction.time_us && prediction.terms.empty()) throw JsonError("a time without terms");
-    return prediction;
+    return prediction_from(json.at("prediction").dump());
   } catch (const JsonError&) {
     return std::nullopt;
   } catch (const ReportError&) {

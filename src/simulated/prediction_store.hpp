@@ -23,6 +23,11 @@ struct CodePrediction {
   bool is_settled = true;
 };
 
+/// One line of text, which prediction_from() of the same program reads.
+std::string line_of(const CodePrediction& prediction);
+/// Throws JsonError for text that line_of() does not write.
+CodePrediction prediction_from(const std::string& line);
+
 /// Stores each prediction in a file. Read and write errors count as a missing prediction.
 class PredictionStore {
  public:

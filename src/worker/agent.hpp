@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "worker/job.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 
 namespace gpuexp {
 

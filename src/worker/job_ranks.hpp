@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "worker/channel.hpp"
+#include "base/channel.hpp"
 #include "worker/job.hpp"
-#include "worker/worker_process.hpp"
+#include "base/worker_process.hpp"
 
 namespace gpuexp {
 

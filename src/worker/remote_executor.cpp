@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/channel.hpp"
 #include "base/json.hpp"
 #include "base/steady_clock.hpp"
-#include "worker/channel.hpp"
 #include "worker/wire.hpp"
 
 namespace gpuexp {
@@ -108,7 +108,7 @@ std::string RemoteExecutor::start() {
 }
 
 bool RemoteExecutor::recover() {
-  if (!has_answered_) return false;
+  if (!has_answered_ && !options_.simulated) return false;
   has_answered_ = false;
   try {
     start();
@@ -130,7 +130,8 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
   const auto give_up = [&] {
     if (options_.abandoned()) return true;
     if (interrupted_s == 0 && options_.interrupted()) interrupted_s = steady_seconds();
-    return interrupted_s > 0 && steady_seconds() - interrupted_s > kInterruptedPatienceS;
+    return interrupted_s > 0 &&
+           (options_.simulated || steady_seconds() - interrupted_s > kInterruptedPatienceS);
   };
   try {
     if (auto line = worker_->receive(timeout_s, give_up)) return *std::move(line);
@@ -141,6 +142,7 @@ std::string RemoteExecutor::receive(double timeout_s, const std::string& what) {
   }
   if (options_.abandoned())
     lose(fmt::format("{} was stopped because another rank was lost", what), DeviceFault::peer_lost);
+  if (interrupted_s > 0 && options_.simulated) lose("interrupted", DeviceFault::interrupted);
   if (interrupted_s > 0) {
     lose(fmt::format("interrupted during {}, which did not end within {} s", what,
                      kInterruptedPatienceS),

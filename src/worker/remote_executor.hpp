@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "base/worker_process.hpp"
 #include "run/executor.hpp"
-#include "worker/worker_process.hpp"
 
 namespace gpuexp {
 
@@ -20,9 +20,13 @@ struct RemoteOptions {
   std::function<bool()> interrupted = [] { return false; };
   /// True once the answer is no longer needed; the worker is then killed immediately.
   std::function<bool()> abandoned = [] { return false; };
+  /// The worker's executor simulates the GPU. It counts launches and has no other optional
+  /// interface. A worker holds nothing that needs time to end and can always be replaced.
+  bool simulated = false;
 };
 
-/// Requires a worker whose executor has a timer and both counter readers, and controls profilers.
+/// Unless RemoteOptions::simulated is true, requires a worker whose executor has a timer and both
+/// counter readers, and controls profilers.
 class RemoteExecutor final : public Executor,
                              public LaunchTimer,
                              public CounterReader,
@@ -63,19 +67,21 @@ class RemoteExecutor final : public Executor,
   void end() { worker_.reset(); }
 
   /// Starts another worker. False if the start fails, or if no request has succeeded since the last
-  /// loss of a worker.
+  /// loss of a worker, unless RemoteOptions::simulated is true.
   bool recover() override;
   /// Kills the worker and starts another. Throws DeviceError if that fails.
   bool restart() override;
 
-  LaunchTimer* timer() override { return this; }
+  LaunchTimer* timer() override { return unless_simulated(); }
   CounterReader* counter_reader() override { return this; }
-  SourceCounterReader* source_counter_reader() override { return this; }
-  RankMember* rank_member() override { return this; }
-  ProfilerControl* profiler() override { return this; }
+  SourceCounterReader* source_counter_reader() override { return unless_simulated(); }
+  RankMember* rank_member() override { return unless_simulated(); }
+  ProfilerControl* profiler() override { return unless_simulated(); }
 
  private:
   class Call;
+
+  RemoteExecutor* unless_simulated() { return options_.simulated ? nullptr : this; }
 
   std::string receive(double timeout_s, const std::string& what);
   [[noreturn]] void lose(const std::string& what, DeviceFault fault);

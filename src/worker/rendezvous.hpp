@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/channel.hpp"
+#include "base/channel.hpp"
 #include "worker/job.hpp"
 
 namespace gpuexp {

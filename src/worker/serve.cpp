@@ -19,9 +19,9 @@ class Server {
         registry_(registry),
         executor_(executor),
         tracer_(tracer),
-        timer_(*executor.timer()),
+        timer_(executor.timer()),
         counter_reader_(*executor.counter_reader()),
-        source_counter_reader_(*executor.source_counter_reader()) {}
+        source_counter_reader_(executor.source_counter_reader()) {}
 
   Json answer(const Json& request) {
     const auto call = request.at("call").get<std::string>();
@@ -31,13 +31,13 @@ class Server {
     if (call == "stop_profiler") return executor_.profiler()->stop_profiler(), nullptr;
     if (call == "sample") return sample(request);
     if (call == "sustain")
-      return timer_.sustain(sequence_of(request), mode_of(request),
-                            request.at("seconds").get<double>()),
+      return timer_->sustain(sequence_of(request), mode_of(request),
+                             request.at("seconds").get<double>()),
              nullptr;
-    if (call == "start_clock") return timer_.start_clock(), nullptr;
-    if (call == "sm_clock") return listed_json(timer_.sm_clock());
+    if (call == "start_clock") return timer_->start_clock(), nullptr;
+    if (call == "sm_clock") return listed_json(timer_->sm_clock());
     if (call == "sample_floor")
-      return timer_.sample_floor(mode_of(request), request.at("samples").get<int>());
+      return timer_->sample_floor(mode_of(request), request.at("samples").get<int>());
     if (call == "counter_support")
       return listed_json(
           counter_reader_.counter_support(request.at("metrics").get<std::vector<std::string>>()));
@@ -52,9 +52,9 @@ class Server {
     if (call == "check") return listed_json(executor_.check(variant, mode));
     if (call == "sample_from_first")
       return listed_json(
-          timer_.sample_from_first(variant, mode, request.at("launches").get<int>(), sender()));
+          timer_->sample_from_first(variant, mode, request.at("launches").get<int>(), sender()));
     if (call == "warm_up")
-      return listed_json(timer_.warm_up(
+      return listed_json(timer_->warm_up(
           variant, mode,
           {request.at("launches").get<std::size_t>(), request.at("seconds").get<double>()}));
     throw std::invalid_argument("no call is named " + call);
@@ -108,7 +108,7 @@ class Server {
   }
 
   Json count_source(const Json& request) {
-    return listed_json(source_counter_reader_.count_source(
+    return listed_json(source_counter_reader_->count_source(
         wire::counted_launch_from(request.at("launch"), registry_),
         request.at("seed").get<std::uint64_t>(), request.at("kernel").get<std::size_t>()));
   }
@@ -130,7 +130,7 @@ class Server {
         range.emplace(tracer_, launch_name(*sequence[place], mode), "measure");
     };
     enter(0);
-    timer_.sample(sequence, mode, [&, send = sender()](std::size_t place, const Sample& sample) {
+    timer_->sample(sequence, mode, [&, send = sender()](std::size_t place, const Sample& sample) {
       send(place, sample);
       enter(place + 1);
     });
@@ -145,9 +145,9 @@ class Server {
   const Registry& registry_;
   Executor& executor_;
   Tracer& tracer_;
-  LaunchTimer& timer_;
+  LaunchTimer* timer_;
   CounterReader& counter_reader_;
-  SourceCounterReader& source_counter_reader_;
+  SourceCounterReader* source_counter_reader_;
   const Family* family_ = nullptr;
   Values values_;
   int rank_ = 0;

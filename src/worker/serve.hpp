@@ -3,10 +3,10 @@
 #include <functional>
 #include <memory>
 
+#include "base/channel.hpp"
 #include "family/registry.hpp"
 #include "run/executor.hpp"
 #include "run/tracer.hpp"
-#include "worker/channel.hpp"
 
 namespace gpuexp {
 

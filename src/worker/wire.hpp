@@ -43,7 +43,8 @@ inline constexpr std::tuple kListedMembers<KernelCounts>{&KernelCounts::kernel,
                                                          &KernelCounts::values};
 template <>
 inline constexpr std::tuple kListedMembers<LaunchCounts>{
-    &LaunchCounts::metrics, &LaunchCounts::kernels, &LaunchCounts::passes};
+    &LaunchCounts::metrics, &LaunchCounts::kernels, &LaunchCounts::passes,
+    &LaunchCounts::standard_error};
 template <>
 inline constexpr std::tuple kListedMembers<SourceCounts>{&SourceCounts::warps,
                                                          &SourceCounts::lanes,

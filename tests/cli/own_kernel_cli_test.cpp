@@ -129,6 +129,37 @@ TEST_CASE("an access outside of the buffers fails its cell, with the file's line
   CHECK_THAT(outcome.output, contains_text("outside of every buffer"));
 }
 
+/// Verifies the file in the simulator, and aborts the process that executes the first launch.
+Outcome verified_with_crash(const std::string& file) {
+  // The template of copies and its copy are the only descendants with the program's executable.
+  return gpuexp("verify " + file + kSimulated + R"( 2>&1 &
+    program=$!
+    copies() {
+      for parent in $(cat /proc/$program/task/$program/children); do
+        [ /proc/$parent/exe -ef /proc/$program/exe ] && cat /proc/$parent/task/$parent/children
+      done
+    }
+    while kill -0 $program && [ -z "$(copies)" ]; do sleep 0.05; done
+    sleep 0.5
+    kill -ABRT $(copies)
+    wait $program)");
+}
+
+TEST_CASE("a crash of the simulation costs one cell", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write(
+      "add.cu",
+      KernelFolder::declared(kLaunch, "endless = endless<<<1, 32>>>(z)\n// gpuexp: " + kLaunch) +
+          "__global__ void endless(float* z) { while (*(volatile float*)z != 1) *z = 2; }\n");
+  const Outcome outcome = verified_with_crash(file);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 4);
+  CHECK(outcome.output.find("the worker process ended during launch of endless: signal 6") !=
+        std::string::npos);
+  CHECK(outcome.output.find("1 failed") != std::string::npos);
+}
+
 TEST_CASE("an error of a check is not reported as an error of the kernel", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;

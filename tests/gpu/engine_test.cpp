@@ -20,7 +20,7 @@
 #include "run/runner.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 #include "worker/remote_executor.hpp"
 
 namespace gpuexp::test {

@@ -9,7 +9,7 @@
 #include "gpu/device_query.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "support/skip.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 #include "worker/serve.hpp"
 
 namespace {

@@ -2,11 +2,13 @@
 #include "simulated/code_predictor.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "base/input_file.hpp"
 #include "config/config_reader.hpp"
@@ -17,6 +19,7 @@
 #include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
 #include "support/small_problems.hpp"
+#include "support/toy_family.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -418,6 +421,42 @@ TEST_CASE("any error in reading a cell's code ends its prediction", "[predictor]
   const auto predictions = planned.predictions();
   CHECK(predictions.at("naive/cold").why_no_time == "no such code");
   CHECK_FALSE(predictions.at("naive/cold").time_us);
+}
+
+/// A family that counts as a user's: launches of `crash` abort every process but this one.
+Family crashing_family() {
+  Family family = toy_family();
+  family.id = "crashing.cu";
+  const auto crash = family.find("first")->launch;
+  Variant& variant = family.variants.front();
+  variant.id = "crash";
+  variant.launch = [here = getpid(), crash](const void* problem, const void* data,
+                                            const LaunchContext& context) {
+    if (getpid() != here) std::abort();
+    return crash(problem, data, context);
+  };
+  return family;
+}
+
+TEST_CASE("a kernel of a user that crashes costs one prediction", "[predictor]") {
+  Registry registry;
+  registry.add(crashing_family());
+  const Family& family = *registry.find("crashing.cu");
+  registry.set_kernel_files({[&](const std::string&) -> const Family& { return family; }, nullptr});
+  const Config config = parse_config(R"({"name": "c", "experiments": [{"name": "c",
+    "family": "crashing.cu", "variants": ["crash", "second"], "modes": ["cold", "warm"]}]})",
+                                     "test.json", registry);
+  const Plan plan = make_plan(config, toy_device(), kernels(), toy_device().memory_bytes);
+  CodePredictor predictor(plan, kernels(), {});
+  for (const Cell& cell : plan.groups.front().cells) {
+    INFO(cell.variant->id);
+    Prediction prediction;
+    predictor.refine(cell, prediction);
+    const bool crashes = cell.variant->id == "crash";
+    CHECK((prediction.why_no_time ==
+           "the process that executed its kernels ended: signal 6 (Aborted)") == crashes);
+    CHECK_FALSE(prediction.why_no_time.empty());
+  }
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "support/scratch_folder.hpp"
 #include "worker/job_ranks.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 
 namespace gpuexp::test {
 

@@ -13,7 +13,7 @@
 #include "family/registry.hpp"
 #include "support/fake_executor.hpp"
 #include "support/toy_family.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 #include "worker/serve.hpp"
 
 namespace gpuexp::test {

@@ -12,9 +12,9 @@
 #include "span_run.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
-#include "worker/channel.hpp"
+#include "base/channel.hpp"
 #include "worker/job.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 
 namespace gpuexp::test {
 namespace {

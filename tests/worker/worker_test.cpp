@@ -17,7 +17,7 @@
 #include "support/fake_executor.hpp"
 #include "support/skip.hpp"
 #include "support/toy_family.hpp"
-#include "worker/process.hpp"
+#include "base/process.hpp"
 #include "worker/remote_executor.hpp"
 #include "worker/serve.hpp"
 

@@ -1,4 +1,4 @@
-#include "worker/channel.hpp"
+#include "base/channel.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "worker/process.hpp"
+#include "base/process.hpp"
 
 #include <array>
 #include <cerrno>
@@ -21,12 +21,6 @@ constexpr const char* kThisProgram = "/proc/self/exe";
 
 [[noreturn]] void fail(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
-}
-
-std::pair<int, int> connected_sockets() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail("socketpair");
-  return {ends[0], ends[1]};
 }
 
 // Runs between fork and exec, where only async-signal-safe functions are allowed.
@@ -52,6 +46,28 @@ WorkerProcess::Ending ending(int status) {
 }
 
 }  // namespace
+
+std::pair<int, int> connected_sockets() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail("socketpair");
+  return {ends[0], ends[1]};
+}
+
+WorkerProcess::Ending end_child(pid_t child) {
+  constexpr int kPatienceMs = 200;
+  int status = 0;
+  pid_t ended = 0;
+  for (int ms = 0; ms < kPatienceMs && ended == 0; ++ms) {
+    ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == 0) ::usleep(1000);
+  }
+  if (ended == 0) {
+    ::kill(child, SIGKILL);
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  return ending(status);
+}
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments)
     : ChildProcess(connected_sockets(), arguments) {}
@@ -82,21 +98,7 @@ ChildProcess::~ChildProcess() {
 WorkerProcess::Ending ChildProcess::end() {
   if (id_ < 0) return {"it had already ended", false};
   channel_.close();
-  // Waits, so that a child that is about to end by itself keeps its exit status.
-  constexpr int kPatienceMs = 200;
-  int status = 0;
-  pid_t ended = 0;
-  for (int ms = 0; ms < kPatienceMs && ended == 0; ++ms) {
-    ended = ::waitpid(id_, &status, WNOHANG);
-    if (ended == 0) ::usleep(1000);
-  }
-  if (ended == 0) {
-    ::kill(id_, SIGKILL);
-    while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
-  id_ = -1;
-  return ending(status);
+  return end_child(std::exchange(id_, -1));
 }
 
 }  // namespace gpuexp

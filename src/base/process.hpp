@@ -6,10 +6,17 @@
 
 #include <sys/types.h>
 
-#include "worker/channel.hpp"
-#include "worker/worker_process.hpp"
+#include "base/channel.hpp"
+#include "base/worker_process.hpp"
 
 namespace gpuexp {
+
+/// Two connected stream sockets, which exec() closes. Throws std::system_error.
+std::pair<int, int> connected_sockets();
+
+/// Kills the child process unless it ends by itself within 0.2 s. A child that is about to end thus
+/// keeps its exit status.
+WorkerProcess::Ending end_child(pid_t child);
 
 /// Runs this program's executable with other arguments. The child has its end of the channel at
 /// kChannelDescriptor, and this process's standard output and error. It ignores SIGINT, SIGTERM and

@@ -1,0 +1,50 @@
+#include "cli/command_copy.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace gpuexp::cli {
+
+namespace {
+
+volatile pid_t g_copy = 0;
+
+void forward(int signal) {
+  ::kill(g_copy, signal);
+}
+
+}  // namespace
+
+std::optional<ExitCode> exit_code_of_copy() {
+  std::fflush(nullptr);  // the copy must not write this process's buffered output again
+  const pid_t parent = ::getpid();
+  const pid_t copy = ::fork();
+  if (copy < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (copy == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
+    return std::nullopt;
+  }
+  g_copy = copy;
+  for (const int signal : {SIGINT, SIGTERM})
+    std::signal(signal, forward);
+  int status = 0;
+  while (::waitpid(copy, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  if (signal == SIGINT || signal == SIGTERM) return ExitCode::interrupted;
+  fmt::print(stderr, "gpuexp: the process that executed the kernels was ended by signal {} ({})\n",
+             signal, ::strsignal(signal));
+  return ExitCode::internal;
+}
+
+}  // namespace gpuexp::cli
