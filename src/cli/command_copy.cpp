@@ -42,6 +42,10 @@ std::optional<ExitCode> exit_code_of_copy() {
   if (WIFEXITED(status)) return static_cast<ExitCode>(WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
   if (signal == SIGINT || signal == SIGTERM) return ExitCode::interrupted;
+  if (signal == SIGPIPE) {  // the reader of the output has ended: end as the copy did
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
   fmt::print(stderr, "gpuexp: the process that executed the kernels was ended by signal {} ({})\n",
              signal, ::strsignal(signal));
   return ExitCode::internal;

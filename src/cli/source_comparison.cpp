@@ -101,10 +101,6 @@ void compare_pair(const Context& context, const VariantPair& pair,
 
 }  // namespace
 
-bool names_kernel_file(const std::string& text) {
-  return is_kernel_file(text) || is_kernel_file(text.substr(0, text.rfind(':')));
-}
-
 ExitCode compare_sources(const Context& context, const SourceComparisonOptions& options) {
   // Versions of a file have the same name, which a registry can have only once.
   Registry of_after;

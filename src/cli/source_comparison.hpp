@@ -15,9 +15,6 @@ struct SourceComparisonOptions {
   bool all = false;  ///< also lines that did not change
 };
 
-/// Whether the text names a kernel file or one of its variants.
-bool names_kernel_file(const std::string& text);
-
 /// Executes the variants that both files have, or the named ones, on the CPU, and prints times,
 /// counts and changed lines. Throws ConfigError if the files have no common variant, and what
 /// loading a kernel file throws.

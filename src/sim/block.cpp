@@ -250,8 +250,11 @@ void Block::run_turn(Warp& warp) {
   for (; step < max_steps && warp.divergence.is_running() && !warp.waits && !warp.ends_turn;
        ++step, ++warp.steps)
     execute_next(warp, ops);
-  // Only a warp that runs on for a whole turn may be in an endless loop.
-  if (step == kTurn && launch.stop && (*launch.stop)()) throw Stopped("the run was ended");
+  // An endless loop may end its warp's turn in each iteration, as a loop that polls memory does.
+  steps_until_stopped_ -= std::min(step, steps_until_stopped_);
+  if (steps_until_stopped_ > 0) return;
+  steps_until_stopped_ = kStepsPerStop;
+  if (launch.stop && (*launch.stop)()) throw Stopped("the run was ended");
 }
 
 namespace {

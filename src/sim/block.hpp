@@ -285,6 +285,7 @@ class Block {
   };
 
   void run(Warp& warp);
+  static constexpr std::uint64_t kStepsPerStop = 1 << 14;
   void run_turn(Warp& warp);
   Executed execute_next(Warp& warp, const std::vector<Op>& ops);
   void add_place(Fault& fault, const Warp& warp) const;
@@ -297,6 +298,7 @@ class Block {
   [[noreturn]] void report_endless(Warp& warp);
 
   std::uint64_t phases_ended_ = 0;
+  std::uint64_t steps_until_stopped_ = kStepsPerStop;  ///< then launch.stop is called
   std::array<Barrier, Divergence::kBlockBarriers> barriers_;
   std::vector<std::unique_ptr<Warp>> warps_;
   /// For global and for other memory, by index of the instruction in the program; null: none yet.

@@ -132,7 +132,7 @@ TEST_CASE("an access outside of the buffers fails its cell, with the file's line
 /// Verifies the file in the simulator, and aborts the process that executes the first launch.
 Outcome verified_with_crash(const std::string& file) {
   // The template of copies and its copy are the only descendants with the program's executable.
-  return gpuexp("verify " + file + kSimulated + R"( 2>&1 &
+  return gpuexp("verify " + file + kSimulated + R"sh( 2>&1 &
     program=$!
     copies() {
       for parent in $(cat /proc/$program/task/$program/children); do
@@ -142,7 +142,7 @@ Outcome verified_with_crash(const std::string& file) {
     while kill -0 $program && [ -z "$(copies)" ]; do sleep 0.05; done
     sleep 0.5
     kill -ABRT $(copies)
-    wait $program)");
+    wait $program)sh");
 }
 
 TEST_CASE("a crash of the simulation costs one cell", "[machine_code]") {
@@ -150,8 +150,9 @@ TEST_CASE("a crash of the simulation costs one cell", "[machine_code]") {
   const KernelFolder folder;
   const std::string file = folder.write(
       "add.cu",
-      KernelFolder::declared(kLaunch, "endless = endless<<<1, 32>>>(z)\n// gpuexp: " + kLaunch) +
-          "__global__ void endless(float* z) { while (*(volatile float*)z != 1) *z = 2; }\n");
+      KernelFolder::declared(kLaunch, "endless = endless<<<1, 32>>>(x, z)\n// gpuexp: " + kLaunch) +
+          "__global__ void endless(volatile const float* x, float* z) { while (*x != 2) *z = 2; "
+          "}\n");
   const Outcome outcome = verified_with_crash(file);
   INFO(outcome.output);
   CHECK(outcome.exit_code == 4);

@@ -710,10 +710,16 @@ TEST_CASE("an endless kernel ends at the time limit of launches", "[own_family]"
   const Family& family = folder.load("endless.cu", R"(// gpuexp: n = 64
 // gpuexp: x[n] y[n]
 // gpuexp: spin<<<1, 64>>>
+// gpuexp: poll<<<1, 64>>>
 // gpuexp: check y[i] = x[i]
 __global__ void spin(const float* x, float* y, int n) {
   volatile float* to = y;
   for (float s = 1; s > 0; s = s > 1e30f ? 1 : s * 1.0001f) to[threadIdx.x] = x[threadIdx.x];
+}
+// Each load of a flag ends the warp's turn.
+__global__ void poll(const float* x, float* y, int n) {
+  volatile const float* flag = x;
+  while (*flag != 2) y[threadIdx.x] = x[threadIdx.x];
 }
 )");
   SimulatedOptions options;
@@ -721,8 +727,11 @@ __global__ void spin(const float* x, float* y, int n) {
   const auto limited = make_simulated_executor(device(), no_kernels(), options);
   limited->set_up(family, family.defaults(), 7);
   const auto began = std::chrono::steady_clock::now();
-  CHECK_THROWS_WITH(limited->verify(family.variants.front(), Mode::cold),
-                    "did not end within 0.2 s of simulation (--launch-timeout)");
+  for (const Variant& variant : family.variants) {
+    INFO(variant.id);
+    CHECK_THROWS_WITH(limited->verify(variant, Mode::cold),
+                      "did not end within 0.2 s of simulation (--launch-timeout)");
+  }
   // The instruction limit, 2^28 per warp, would take minutes.
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
 }

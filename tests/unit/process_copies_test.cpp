@@ -29,7 +29,10 @@ void answer_requests(Channel& channel) {
     const std::string request = channel.receive();
     if (request == "return") return;
     if (request == "throw") throw std::runtime_error("thrown");
-    if (request == "abort") std::raise(SIGABRT);
+    if (request == "abort") {
+      std::signal(SIGABRT, SIG_DFL);  // removes the test program's handler
+      std::raise(SIGABRT);
+    }
     if (request == "hang") ::pause();
     channel.send(request + " " + std::to_string(g_copied_number++));
   }
