@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "sass/kernel_resource.hpp"
+#include "sass/source_text.hpp"
 
 namespace gpuexp {
+
+struct KernelResource;
 
 /// Machine code of one kernel for one compute capability.
 struct LoadedCode {
