@@ -139,7 +139,7 @@ class CodePredictor::Impl {
     }
 
     sim::Simulator simulator;
-    std::optional<Timed> timed;  ///< of the current problem
+    std::optional<Timed> timed;  ///< the current problem's buffers and launches
   };
 
   // With one or two threads, one thread predicts all variants of a problem and creates its buffers
