@@ -244,8 +244,9 @@ ExitCode calibrate_runs(const CompareArguments& options) {
 bool compares_sources(CompareArguments& options) {
   const std::vector<std::string>& files = options.files;
   if (std::ranges::none_of(files, names_kernel_file)) {
-    if (options.sources.sets.empty() && options.sources.gpu.empty()) return false;
-    throw ConfigError("compare: --gpu and --set need two kernel files");
+    const SourceComparisonOptions& sources = options.sources;
+    if (sources.sets.empty() && sources.gpu.empty() && sources.device == 0) return false;
+    throw ConfigError("compare: --gpu, --device and --set need two kernel files");
   }
   if (files.size() != 2 || !std::ranges::all_of(files, names_kernel_file))
     throw ConfigError(fmt::format("compare: found {}; expected two results, or two kernel files",
@@ -253,7 +254,7 @@ bool compares_sources(CompareArguments& options) {
   const ComparisonOutput& output = options.output;
   if (!output.csv.empty() || !output.json.empty() || options.format != "table" ||
       !options.variants.empty() || !options.across.empty() || options.comparison.is_given())
-    throw ConfigError("compare: with kernel files, only --gpu, --set and --all apply");
+    throw ConfigError("compare: with kernel files, only --gpu, --device, --set and --all apply");
   options.sources.before = files.front();
   options.sources.after = files.back();
   options.sources.all = options.output.all;
@@ -263,7 +264,14 @@ bool compares_sources(CompareArguments& options) {
 void add_source_options(Command& command, CompareArguments& options) {
   command.add_option(
       "--gpu", options.sources.gpu,
-      fmt::format("with kernel files: GPU to simulate (gpuexp list; default: {})", kDefaultGpu));
+      fmt::format("with kernel files: GPU to simulate (gpuexp list); nothing is then measured "
+                  "(default: the GPU of this machine, or {})",
+                  kDefaultGpu));
+  command
+      .add_option("--device", options.sources.device,
+                  "with kernel files: ordinal of the GPU that measures both (gpuexp info; default: "
+                  "0)")
+      ->excludes("--gpu");
   command
       .add_option("--set", options.sources.sets,
                   "with kernel files: value of a parameter, instead of its default")

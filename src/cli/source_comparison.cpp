@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,10 @@
 #include "cli/annotated_execution.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/kernel_files.hpp"
+#include "cli/source_measurement.hpp"
 #include "config/config_keys.hpp"
 #include "family/function_text.hpp"
+#include "gpu/device_query.hpp"
 #include "plan/plan.hpp"
 #include "render/line_comparison_text.hpp"
 #include "sim/fault.hpp"
@@ -59,6 +62,7 @@ class Version {
         sources_(execution_.sources()) {}
 
   AnnotatedVersion annotated() const { return {launch_, sources_}; }
+  MeasuredVariant measured() const { return {*launch_.family, *launch_.variant, launch_.values}; }
 
  private:
   Plan planned(const Context& context, const DeviceSpec& device) const {
@@ -74,8 +78,10 @@ class Version {
   SourceFiles sources_;
 };
 
+/// `workers` is null if nothing is measured.
 void compare_pair(const Context& context, const VariantPair& pair,
-                  const SourceComparisonOptions& options, const DeviceSpec& device) {
+                  const SourceComparisonOptions& options, const DeviceSpec& device,
+                  SourceWorkers* workers) {
   const auto& [before, after] = pair;
   const Version a(context, before, options, device);
   const Version b(context, after, options, device);
@@ -85,18 +91,20 @@ void compare_pair(const Context& context, const VariantPair& pair,
     throw ConfigError(fmt::format("compare: no time is predicted for {}/{}: {}", launch.family->id,
                                   launch.variant->id, launch.code_time.refusal));
   }
+  std::optional<SideBySide> measured;
+  if (workers) measured = workers->measure({a.measured(), b.measured()});
   const AnnotatedLaunch& launch = b.annotated().launch;
   const TerminalOptions terminal = terminal_options(stdout);
-  fmt::print("{}\n",
-             terminal.styled(terminal.text(fmt::format(
-                                 "{}, {}; simulated and predicted, not measured",
-                                 values_text(*launch.family, launch.values), launch.device.name)),
-                             Style::bold));
+  fmt::print("{}\n", terminal.styled(terminal.text(fmt::format(
+                                         "{}, {}; simulated and predicted{}",
+                                         values_text(*launch.family, launch.values),
+                                         launch.device.name, measured ? "" : ", not measured")),
+                                     Style::bold));
   fmt::print("{}\n",
              line_comparison_text(compare_lines(a.annotated(), b.annotated()),
                                   {fmt::format("{}:{}", before.family.id, before.variant.id),
                                    fmt::format("{}:{}", after.family.id, after.variant.id)},
-                                  options.all, terminal));
+                                  measured, options.all, terminal));
 }
 
 }  // namespace
@@ -109,17 +117,27 @@ ExitCode compare_sources(const Context& context, const SourceComparisonOptions& 
   catch_interrupts();
   try {
     const auto specs = device_specs();
-    const DeviceSpec& device =
-        find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
-    compile_first_for(context, device.id);
-    files_after.compile_first_for([&] { return std::vector<int>{device.compute_capability()}; });
-    for (const VariantPair& pair : pairs_of(context.registry, of_after, options))
-      compare_pair(context, pair, options, device);
-    return ExitCode::ok;
+    const bool measures = options.gpu.empty() && !no_device_reason();
+    const DeviceSpec device =
+        measures ? query_device(options.device, specs).spec
+                 : find_device_spec(specs, options.gpu.empty() ? kDefaultGpu : options.gpu).spec;
+    const auto capability = [&] { return std::vector<int>{device.compute_capability()}; };
+    context.kernel_files.compile_first_for(capability);
+    files_after.compile_first_for(capability);
+    const std::vector<VariantPair> pairs = pairs_of(context.registry, of_after, options);
+    std::optional<SourceWorkers> workers;
+    if (measures)
+      workers.emplace(std::array<const own::OwnFiles*, 2>{&context.kernel_files, &files_after},
+                      options.device);
+    for (const VariantPair& pair : pairs)
+      compare_pair(context, pair, options, device, workers ? &*workers : nullptr);
+    return interrupted() ? ExitCode::interrupted : ExitCode::ok;
   } catch (const sim::Stopped&) {
     return ExitCode::interrupted;
   } catch (const sim::Fault& fault) {
     fmt::print(stderr, "gpuexp: compare: {}\n", fault.what());
+  } catch (const DeviceError& error) {
+    fmt::print(stderr, "gpuexp: compare: {}\n", error.what());
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "gpuexp: compare: not enough host memory\n");
   }

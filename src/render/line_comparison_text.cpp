@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "render/comparison_page.hpp"
 
 namespace gpuexp {
 
@@ -71,18 +72,36 @@ bool is_changed(const ComparedLine& line) {
          time_text(a.time_us) != time_text(b.time_us);
 }
 
+/// The measured ratio as a sentence, or why there is none.
+std::string measured_text(const SideBySide& measured) {
+  if (!measured.why_not.empty()) return fmt::format("Not measured: {}.", measured.why_not);
+  const std::string how =
+      fmt::format("{} launches each, from cold caches, alternately", measured.times.front().count);
+  if (!measured.ratio) return fmt::format("Measured: {}; too few for an interval.", how);
+  const std::string_view verdict = name_of(verdict_of(measured.ratio->ci95, 0));
+  return fmt::format(
+      "Measured: the second is {} the time of the first ({}, 95 % interval): {}. {}.",
+      ratio_text(measured.ratio->value), interval_text(measured.ratio->ci95), verdict, how);
+}
+
 std::string totals_text(const LineComparison& comparison, const VersionNames& names,
-                        const TerminalOptions& options) {
+                        const std::optional<SideBySide>& measured, const TerminalOptions& options) {
   const LineCounts& a = comparison.before;
   const LineCounts& b = comparison.after;
   const auto count = [](double value) { return fmt::format("{:.0f}", value); };
-  const std::vector<LineRow> rows{
+  std::vector<LineRow> rows{
       {{"", names.before, names.after}, "", Style::bold},
       {{"predicted time", time_text(a.time_us), time_text(b.time_us)}, ""},
       {{"warp instructions", count(a.instructions), count(b.instructions)}, ""},
       {{"sectors of global memory", count(a.sectors), count(b.sectors)}, ""},
       {{"wavefronts of shared memory", count(a.wavefronts), count(b.wavefronts)}, ""}};
-  return table_text(rows, options);
+  if (measured && measured->why_not.empty()) {
+    rows.insert(rows.begin() + 1, {{"measured time", time_text(measured->times[0].median),
+                                    time_text(measured->times[1].median)},
+                                   ""});
+  }
+  const std::string text = table_text(rows, options);
+  return measured ? text + "\n" + options.text(measured_text(*measured)) + "\n" : text;
 }
 
 std::string signed_time(double time_us) {
@@ -136,9 +155,10 @@ std::string lines_text(const LineComparison& comparison, bool all, const Termina
 }  // namespace
 
 std::string line_comparison_text(const LineComparison& comparison, const VersionNames& names,
-                                 bool all, const TerminalOptions& options) {
-  return totals_text(comparison, names, options) + "\n" + change_explanation(comparison, options) +
-         "\n" + lines_text(comparison, all, options);
+                                 const std::optional<SideBySide>& measured, bool all,
+                                 const TerminalOptions& options) {
+  return totals_text(comparison, names, measured, options) + "\n" +
+         change_explanation(comparison, options) + "\n" + lines_text(comparison, all, options);
 }
 
 }  // namespace gpuexp

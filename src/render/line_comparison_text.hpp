@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "analysis/line_comparison.hpp"
 #include "render/terminal_options.hpp"
+#include "run/side_by_side.hpp"
 
 namespace gpuexp {
 
@@ -14,8 +16,10 @@ struct VersionNames {
 };
 
 /// Times and counts of both launches, the lines that explain most of the change, and a table of the
-/// lines that changed; with `all`, of all executed lines.
+/// lines that changed; with `all`, of all executed lines. Times are measured, if `measured` has
+/// them, and predicted.
 std::string line_comparison_text(const LineComparison& comparison, const VersionNames& names,
-                                 bool all, const TerminalOptions& options);
+                                 const std::optional<SideBySide>& measured, bool all,
+                                 const TerminalOptions& options);
 
 }  // namespace gpuexp
