@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the declarations of expected.csv, and compares each verdict with the expected one.
+"""Runs the declarations of expected.csv, and prints a table of CSV.
 
-    run.py FOLDER [--gpuexp PROGRAM] [--gpu GPU] [--only DRAW] > verdicts.csv
+    run.py FOLDER verify     verdicts in the simulator, compared with the expected ones
+    run.py FOLDER predict    predicted times at the sizes of column `timed`
+    run.py FOLDER measure    verdicts and median times on this machine's GPU at these sizes
 
 FOLDER has a work tree OWNER+NAME of each repository, at the commit of repositories.csv. Exit
-status 1 if a verdict differs.
+status 1 if a verdict is not the expected one.
 """
 import argparse
 import csv
@@ -32,23 +34,23 @@ def workplace(folder, place):
         (place / declaration.name).write_text(declaration.read_text())
 
 
-def rows_of(command, place):
-    """The rows of a command, or a row with its error. Addresses differ from run to run."""
-    rows = place / "rows.csv"
-    rows.unlink(missing_ok=True)
-    begin = time.monotonic()
-    done = subprocess.run([*command, "--csv", str(rows), "--quiet"], capture_output=True, text=True)
-    seconds = time.monotonic() - begin
-    found = []
-    if rows.exists():
-        with open(rows, newline="") as file:
-            found = list(csv.DictReader(file))
-    if not found:
-        message = (done.stderr or done.stdout).strip().replace(str(place) + "/", "")
-        found = [{"status": "error", "reason": message.replace("\n", " ")}]
-    for row in found:
-        row["reason"] = re.sub(r"0x[0-9a-f]+", "0x…", row["reason"])
-    return found, seconds
+def run(program, arguments, place):
+    """What the program printed to stdout, and its error on one line without the place."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    error = done.stderr.strip().replace(f"{place}/", "").replace("\n", " ")
+    return done.stdout, error if done.returncode else ""
+
+
+def rows_of(program, arguments, place):
+    """The rows of a run, or one with its error. Addresses differ from run to run."""
+    printed, error = run(program, [*arguments, "--csv", "-", "--quiet"], place)
+    rows = list(csv.DictReader(printed.splitlines()))
+    for row in rows or [{"status": "error", "reason": error}]:
+        yield {**row, "reason": re.sub(r"0x[0-9a-f]+", "0x…", row["reason"])}
+
+
+def sizes(kernel):
+    return [word for value in kernel["timed"].split() for word in ("--set", value)]
 
 
 def is_expected(kernel, row):
@@ -59,34 +61,57 @@ def is_expected(kernel, row):
         not line or re.search(rf":{line}\b", row["reason"]) is not None)
 
 
-def verify(kernels, options, place):
-    table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(["draw", "kernel", "expected", "verdict", "as expected", "seconds", "reason"])
-    different = 0
-    for kernel in kernels:
-        command = [options.gpuexp, "verify", str(place / kernel["declaration"]), "--simulate",
-                   options.gpu, "--launch-timeout", "60"]
-        rows, seconds = rows_of(command, place)
-        as_expected = len(rows) == 1 and is_expected(kernel, rows[0])
-        different += not as_expected
-        table.writerow([kernel["draw"], kernel["kernel"], kernel["expected"], rows[0]["status"],
-                        "yes" if as_expected else "no", f"{seconds:.1f}", rows[0]["reason"]])
-        sys.stdout.flush()
-    print(f"{len(kernels) - different} of {len(kernels)} verdicts are as expected",
-          file=sys.stderr)
-    return 1 if different else 0
+def verify(kernel, options, declaration, place):
+    begin = time.monotonic()
+    rows = list(rows_of(options.gpuexp, ["verify", declaration, "--simulate", options.gpu,
+                                         "--launch-timeout", "60"], place))
+    seconds = time.monotonic() - begin
+    as_expected = len(rows) == 1 and is_expected(kernel, rows[0])
+    return {"expected": kernel["expected"], "verdict": rows[0]["status"],
+            "as_expected": "yes" if as_expected else "no", "seconds": f"{seconds:.1f}",
+            "reason": rows[0]["reason"]}
+
+
+def predict(kernel, options, declaration, place):
+    printed, error = run(options.gpuexp, ["predict", declaration, "--gpu", options.gpu, "--csv",
+                                          *sizes(kernel)], place)
+    cells = list(csv.reader(printed.splitlines()))
+    _, time_us, bound_by, limit_us, limit_by, _ = cells[0] if cells else [""] * 6
+    return {"sizes": kernel["timed"], "predicted_us": time_us, "bound_by": bound_by,
+            "limit_us": limit_us, "limit_by": limit_by, "error": error}
+
+
+def measure(kernel, options, declaration, place):
+    row = next(rows_of(options.gpuexp, ["run", declaration, *sizes(kernel)], place))
+    return {"sizes": kernel["timed"], "verdict": row["status"],
+            "median_us": row.get("time_median_us", ""), "predicted_us": row.get("predicted_us", ""),
+            "reason": row["reason"]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("action", choices=["verify", "predict", "measure"])
     parser.add_argument("--gpuexp", default="gpuexp", help="the program (default: gpuexp)")
-    parser.add_argument("--gpu", default="h200", help="simulated GPU (default: h200)")
+    parser.add_argument("--gpu", default="h200", help="GPU without measure (default: h200)")
     parser.add_argument("--only", action="append", help="number of a draw; may be repeated")
     options = parser.parse_args()
+    action = {"verify": verify, "predict": predict, "measure": measure}[options.action]
+    kernels = [kernel for kernel in declared_kernels(options.only)
+               if options.action == "verify" or kernel["timed"]]
+    table = None
     with tempfile.TemporaryDirectory() as place:
         workplace(options.folder, pathlib.Path(place))
-        return verify(declared_kernels(options.only), options, pathlib.Path(place))
+        for kernel in kernels:
+            row = {"draw": kernel["draw"], "kernel": kernel["kernel"],
+                   **action(kernel, options, f"{place}/{kernel['declaration']}", place)}
+            if not table:
+                table = csv.DictWriter(sys.stdout, row, lineterminator="\n")
+                table.writeheader()
+            table.writerow(row)
+            sys.stdout.flush()
+            kernel["differs"] = row.get("as_expected") == "no"
+    return 1 if any(kernel["differs"] for kernel in kernels) else 0
 
 
 if __name__ == "__main__":
