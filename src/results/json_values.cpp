@@ -5,6 +5,7 @@
 #include "base/names.hpp"
 #include "base/report_error.hpp"
 #include "base/text.hpp"
+#include "results/json_fields.hpp"
 
 namespace gpuexp {
 
