@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "own/binding.hpp"
 #include "own/buffer_contents.hpp"
+#include "own/check_evaluation.hpp"
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
 #include "own/expected_values.hpp"

@@ -1,5 +1,5 @@
 // Checks: their programs, magnitudes, numbers of roundings, and error messages.
-#include "own/check_program.hpp"
+#include "own/check_evaluation.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random_bits.hpp"
 #include "own/check_expression.hpp"
 #include "support/catch.hpp"
 
