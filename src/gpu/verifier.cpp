@@ -201,6 +201,7 @@ Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) 
   const auto accurate = accuracy_references_.find(output);
   Comparison comparison{};
   comparison.got = copy.buffers()[output].image();
+  comparison.is_poisoned = buffer.role == BufferRole::output;
   comparison.type = buffer.type(problem_);
   comparison.count = buffer.count(problem_);
   comparison.value = reference.value.as<double>();

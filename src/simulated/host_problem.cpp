@@ -302,6 +302,7 @@ Comparison HostProblem::comparison_of(const Rank& rank, std::size_t output) cons
   const Buffer& buffer = family_.buffers[output];
   Comparison c = rank.references->comparison(output);
   c.got = rank.buffers[output].data();
+  c.is_poisoned = buffer.role == BufferRole::output;
   c.tolerance =
       buffer.tolerance ? buffer.tolerance(problem_.get()) : family_.tolerance(problem_.get());
   return c;
@@ -381,7 +382,7 @@ HostProblem::Sample HostProblem::sample_of(Rank& rank, std::size_t output, doubl
         read_elements(rank.buffers[output].data(), type, range.first, range.end - range.first));
   if (sample.ranges.empty()) {
     sample.ranges.push_back({0, 1});
-    sample.got.push_back({std::nan("")});
+    sample.got.push_back({unit_roundoff(type) > 0 ? poisoned_element(type) : std::nan("")});
   }
   return sample;
 }
@@ -398,8 +399,8 @@ void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& s
       const ComparisonSums one = compared(got, c, i);
       sums = combined(sums, one);
       if (one.wrong > 0 && wrong.size() < kMaxMismatches)
-        wrong.push_back({name, i, c.value[i], got,
-                         c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]});
+        wrong.push_back(mismatch_of(name, c, i, c.value[i], got,
+                                    c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]));
       ++i;
     }
   }
