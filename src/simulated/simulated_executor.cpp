@@ -183,8 +183,8 @@ class SimulatedExecutor final : public Executor, public CounterReader {
     const Buffer* const buffer = problem_->buffer_at(reinterpret_cast<const void*>(*fault.address));
     if (!buffer || buffer->role != BufferRole::output) return "";
     return fmt::format(
-        "; declare it as 'in_out {}' if the kernel reads what is there before the "
-        "launch",
+        "; declare it as 'in {0}' if the kernel only reads it, or as 'in_out {0}' if the kernel "
+        "reads what is there before the launch and writes it",
         buffer->name);
   }
 

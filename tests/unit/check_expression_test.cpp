@@ -1,5 +1,4 @@
 // Checks: error messages and limits.
-#include "own/check_evaluation.hpp"
 #include "own/check_expression.hpp"
 
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "own/check_evaluation.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::own {

@@ -1,6 +1,4 @@
 // Checks: their programs, magnitudes, numbers of roundings, and error messages.
-#include "own/check_evaluation.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/random_bits.hpp"
+#include "own/check_evaluation.hpp"
 #include "own/check_expression.hpp"
 #include "support/catch.hpp"
 
