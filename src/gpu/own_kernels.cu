@@ -34,6 +34,9 @@ struct ThreadsOfBlock {
   own::check_detail::PartOfSum* parts;  // in shared memory
 
   __device__ int rank() const { return static_cast<int>(threadIdx.x); }
+  // The barrier makes the value uniform for the compiler, too, so that it places no barrier where
+  // only some threads of a warp are.
+  __device__ bool all_wait(bool waits) const { return __syncthreads_or(waits ? 1 : 0) != 0; }
   __device__ void join(const own::CheckProgram& program, own::check_detail::State& state) const {
     parts[threadIdx.x] = own::check_detail::computed_part(state);
     __syncthreads();

@@ -140,10 +140,12 @@ GPUEXP_HOST_DEVICE inline void combine(const CheckProgram& program, State& state
 }
 
 /// One thread computes all parts of a sum. Other types of threads evaluate an element together:
-/// each computes the part of its rank, and join() exchanges the parts.
+/// each computes the part of its rank, and join() exchanges the parts. all_wait() is called by all
+/// threads with the same value, and returns it.
 struct OneThread {
   static constexpr int kSize = 1;
   GPUEXP_HOST_DEVICE int rank() const { return 0; }
+  GPUEXP_HOST_DEVICE bool all_wait(bool waits) const { return waits; }
   GPUEXP_HOST_DEVICE void join(const CheckProgram&, State&) const {}
 };
 
@@ -254,26 +256,48 @@ GPUEXP_HOST_DEVICE inline int execute(const CheckProgram& program, State& state,
   return at + 1;
 }
 
-// Continues after a fault, or after all parts of a sum that this thread computes. All threads that
-// evaluate the element together come here once for each split sum, and then have the same state.
-// Returns the next instruction, which follows `at` if there is no fault.
-template <class Threads>
-GPUEXP_HOST_DEVICE inline int resume(const CheckProgram& program, State& state, int at,
-                                     const Threads& threads) {
+// Whether this thread has computed its parts of a sum, or has a fault in one of them.
+GPUEXP_HOST_DEVICE inline bool waits_for_parts(const State& state) {
   const bool has_fault = state.fault.kind != CheckFaultKind::none;
-  if (state.split.is_computed ||
-      (has_fault && state.split.level >= 0 && state.attempts == state.split.attempts)) {
-    threads.join(program, state);
-    at = state.split.next + 1;
-    state.top = state.split.top;
-    state.sums = state.split.level + 1;
-    state.stack[state.top - 1] = state.split.total;
-    end_sum(program, state, program.instructions[state.split.next].number);
-    state.split = {};
-  }
+  return state.split.is_computed ||
+         (has_fault && state.split.level >= 0 && state.attempts == state.split.attempts);
+}
+
+// The instruction after `at`, unless there is a fault.
+GPUEXP_HOST_DEVICE inline int after(const CheckProgram& program, State& state, int at) {
   state.is_interrupted = false;
   if (state.fault.kind == CheckFaultKind::none) return at;
   return state.attempts > 0 ? end_attempt(state, {}) : program.instruction_count;
+}
+
+// Executes instructions from `at` up to the end of the program, or until the thread waits for parts
+// of a sum. Returns the next instruction.
+template <class Elements, class Threads>
+GPUEXP_HOST_DEVICE inline int run(const CheckProgram& program, State& state, int at,
+                                  const Elements& elements, const Threads& threads) {
+  while (at < program.instruction_count) {
+    state.fault.instruction = at;
+    at = execute(program, state, at, elements, threads);
+    if (!state.is_interrupted) continue;
+    if (waits_for_parts(state)) return at;
+    at = after(program, state, at);
+  }
+  return at;
+}
+
+// All threads that evaluate the element come here together, and leave with the same state. Returns
+// the next instruction.
+template <class Threads>
+GPUEXP_HOST_DEVICE inline int join_parts(const CheckProgram& program, State& state,
+                                         const Threads& threads) {
+  threads.join(program, state);
+  const int next = state.split.next;
+  state.top = state.split.top;
+  state.sums = state.split.level + 1;
+  state.stack[state.top - 1] = state.split.total;
+  end_sum(program, state, program.instructions[next].number);
+  state.split = {};
+  return after(program, state, next + 1);
 }
 
 // ---- the result as an element of the output
@@ -346,11 +370,10 @@ GPUEXP_HOST_DEVICE inline Checked evaluate_with(const CheckProgram& program, std
     state.indices[d] = static_cast<double>(element % program.extents[d]);
     element /= program.extents[d];
   }
-  int at = 0;
-  while (at < program.instruction_count) {
-    state.fault.instruction = at;
-    at = check_detail::execute(program, state, at, elements, threads);
-    if (state.is_interrupted) at = check_detail::resume(program, state, at, threads);
+  int at = check_detail::run(program, state, 0, elements, threads);
+  while (threads.all_wait(check_detail::waits_for_parts(state))) {
+    at = check_detail::join_parts(program, state, threads);
+    at = check_detail::run(program, state, at, elements, threads);
   }
   Checked result;
   if (state.fault.kind == CheckFaultKind::none) result = check_detail::as_output(program, state);

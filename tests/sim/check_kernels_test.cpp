@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/random_bits.hpp"
+#include "family/element_draw.hpp"
 #include "own/check_evaluation.hpp"
 #include "own/check_expression.hpp"
 #include "sim/run_time_kernels.hpp"
@@ -32,7 +33,9 @@ TEST_CASE("kernels that evaluate checks store what the host computes", "[check_k
     skip(Tier::machine_code, lacks_compiler());
     return;
   }
-  const RunTimeKernels module("src/gpu/own_kernels.cu", 90, {.include_folders = {".."}});
+  CompileOptions options;
+  options.include_folders = {".."};
+  const RunTimeKernels module("src/gpu/own_kernels.cu", 90, options);
   std::vector<double> x;
   for (std::int64_t i = 0; i < kElements * kTerms; ++i)
     x.push_back(static_cast<double>(random_bits(5, static_cast<std::uint64_t>(i)) >> 11) * 0x1p-52);

@@ -29,6 +29,7 @@ class Team {
     Team* team = nullptr;
     int number = 0;
     int rank() const { return number; }
+    bool all_wait(bool waits) const { return waits; }
     void join(const CheckProgram& program, State& state) const {
       team->parts_[static_cast<std::size_t>(number)] = check_detail::computed_part(state);
       team->barrier_.arrive_and_wait();
