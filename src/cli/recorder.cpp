@@ -113,8 +113,8 @@ void Recorder::write_mismatches(const Row& row) {
     table.columns.push_back({name, "", FieldType::text, ""});
   table.columns[1].type = FieldType::integer;
   for (const Mismatch& m : row.verification->first_wrong) {
-    table.rows.push_back({m.buffer, m.index, fmt::format("{}", m.expected),
-                          fmt::format("{}", m.got), fmt::format("{}", m.allowed)});
+    table.rows.push_back({m.buffer, m.index, fmt::format("{}", m.expected), m.got_text(),
+                          fmt::format("{}", m.allowed)});
   }
   create_folder(mismatches_);
   const std::string file = fmt::format("{}-{}.csv", row.cell->index, row.cell->variant->id);
@@ -241,8 +241,10 @@ std::string why_none_passed(const Report& report) {
 
 /// How to verify the unverified rows; empty if there are none.
 std::string how_to_verify(const Report& report) {
-  const auto unverified = std::ranges::count(report.table.rows, std::optional(Status::unverified),
-                                             &ResultRecord::status);
+  // The first variant is unverified if the others are compared with it, as declared.
+  const auto unverified = std::ranges::count_if(report.table.rows, [](const ResultRecord& row) {
+    return row.status == Status::unverified && row.reason.starts_with("no check of ");
+  });
   if (unverified == 0) return "";
   return fmt::format(
       "{} unverified, because the kernel file has no check of an output: declare one, such as '// "

@@ -27,6 +27,7 @@
 #include "results/csv_write.hpp"
 #include "results/json_write.hpp"
 #include "run/compared_elements.hpp"
+#include "run/kernel_file_checks.hpp"
 #include "run/runner.hpp"
 
 namespace gpuexp::cli {
@@ -170,20 +171,32 @@ class Run {
   }
 
   /// A verification of outputs without a reference would say nothing.
-  static void check_references(const Plan& plan) {
+  void check_references(const Plan& plan) const {
+    std::string only;  // compared with its own results; empty once another cell is planned
+    bool has_other = false;
     for (const Group& group : plan.groups) {
       const Family& family = *plan.experiment(group).family;
       for (const Cell& cell : group.cells) {
+        if (!cell.skip_reason.empty()) continue;
+        if (has_only_own_results(&context_.registry.kernel_files(), family, *cell.variant))
+          only = family.id + "/" + cell.variant->id;
+        else
+          has_other = true;
         const auto unverified = unverified_outputs(family, *cell.variant);
-        if (unverified.empty() || !cell.skip_reason.empty()) continue;
+        if (unverified.empty()) continue;
         throw ConfigError(fmt::format(
             "{}/{}: nothing to verify {} with; declare the expected values, such as '// gpuexp: "
             "check {}[i] = …' with an index for each extent, or let gpuexp run report the variant "
-            "as "
-            "unverified",
-            family.id, cell.variant->id, fmt::join(unverified, ", "), unverified.front()));
+            "as unverified; if the kernel only reads {}, declare it as 'in {}'",
+            family.id, cell.variant->id, fmt::join(unverified, ", "), unverified.front(),
+            unverified.front(), unverified.front()));
       }
     }
+    if (only.empty() || has_other) return;
+    throw ConfigError(
+        fmt::format("{}: nothing to verify it with, because 'reference first' compares the other "
+                    "variants with it; select another variant too, or declare a check",
+                    only));
   }
 
   /// Removes the earlier run's rows of cells that the plan lacks; such rows would count as missing.

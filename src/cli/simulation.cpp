@@ -61,6 +61,9 @@ std::unique_ptr<Executor> simulated_executor(const Context& context, const Devic
   // The executor itself ends a launch after this time, unless the launch makes it hang.
   constexpr double kToEndS = 10;
   options.launch_timeout_s = launch_timeout_s + kToEndS;
+  // It also ends references that are kernels. Checks end by themselves, after hours at worst.
+  constexpr double kDayS = 86400;
+  options.reference_timeout_s = kDayS;
   options.interrupted = interrupted;
   options.simulated = true;
   return std::make_unique<RemoteExecutor>(options);

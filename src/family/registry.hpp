@@ -30,12 +30,16 @@ struct KernelFiles {
   std::function<const Family&(const std::string& file)> load;
   /// Loads the file and returns the text of a config with its variants and declared axes.
   std::function<std::string(const std::string& file)> config_text;
-  /// Both take a family that `load` returned.
+  /// The following functions take a family that `load` returned.
   std::function<ExactVerification(const Family&, const Values&)> exact_verification = nullptr;
   /// Why an element of an output has no expected value; empty if it has one.
   std::function<std::string(const Family&, const Values&, std::uint64_t seed,
                             const std::string& output, std::int64_t element)>
       check_error = nullptr;
+  /// Names of the outputs of a variant whose expected values are the variant's own results, so that
+  /// a comparison verifies nothing.
+  std::function<std::vector<std::string>(const Family&, const Variant&)> compared_with_itself =
+      nullptr;
 };
 
 /// Whether the text names a kernel file, which ends in ".cu", ".cuh", ".ptx", ".cubin" or

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "family/registry.hpp"
 #include "gpu/launcher.hpp"
 #include "run/compared_elements.hpp"
 
@@ -137,37 +138,42 @@ void Verifier::compare_outputs(const Variant& variant, ProblemCopy& copy, const 
   }
 }
 
-// Outputs without NaN are compared completely, because an unwritten element can be at any position.
 Verifier::Draws Verifier::draws_of(const Variant& variant) const {
   const double share = affordable_share(family_, problem_, variant, max_operations_);
   Draws draws;
-  for (const std::size_t output : compared_outputs(family_, variant)) {
-    const Buffer& buffer = family_.buffers[output];
-    const std::int64_t count = buffer.count(problem_);
-    draws[output] = is_nan_unwritten(buffer, problem_) ? affordable_draw(share, count, count, seed_)
-                                                       : ElementDraw{};
-  }
+  for (const std::size_t output : compared_outputs(family_, variant))
+    draws[output] = affordable_draw(family_.buffers[output], problem_, share, seed_);
   return draws;
 }
 
-// Computes the drawn elements, and NaN for all others. Computes all elements if the reference is
-// not element-wise.
+// Computes the drawn elements, and NaN for all others. Computes all elements of outputs whose
+// reference is not element-wise.
 template <class Function>
 Verifier::References Verifier::evaluate(const Draws& draws, const Function& reference,
                                         const ProblemCopy& copy, const CudaStream& stream) const {
   References references;
-  std::vector<const double*> values;
-  for (const auto& [output, draw] : draws) {
-    const auto made =
-        references.try_emplace(output, family_.buffers[output].count(problem_), draw).first;
-    values.push_back(made->second.value.template as<double>());
+  for (const auto& [output, draw] : draws)
+    references.try_emplace(output, family_.buffers[output].count(problem_), draw);
+  const auto steps_of = [&](const std::vector<std::size_t>& outputs) {
+    return reference(problem_, copy.image(), views(references, outputs));
+  };
+  const auto are_elementwise = [&](const std::vector<std::size_t>& outputs) {
+    std::vector<const double*> values;
+    for (const std::size_t output : outputs)
+      values.push_back(references.at(output).value.template as<double>());
+    return is_elementwise(steps_of(outputs), values);
+  };
+  std::vector<std::size_t> all;
+  for (const auto& [output, one] : references)
+    all.push_back(output);
+  // Users' kernels have a check or a reference launch for each output. References of built-in
+  // families may compute several outputs together.
+  const bool are_separate = is_kernel_file(family_.id);
+  if (!are_elementwise(all)) {
+    for (auto& [output, one] : references)
+      if (!are_separate || !are_elementwise({output})) one.draw = {};
   }
-  Steps steps = reference(problem_, copy.image(), views(references));
-  if (!is_elementwise(steps, values)) {
-    for (auto& [output, whole] : references)
-      whole.draw = {};
-    steps = reference(problem_, copy.image(), views(references));
-  }
+  const Steps steps = steps_of(all);
   for (const auto& [output, some] : references) {
     if (some.draw.is_all()) continue;
     for (const DeviceMemory* array : {&some.value, &some.magnitude})
@@ -178,12 +184,13 @@ Verifier::References Verifier::evaluate(const Draws& draws, const Function& refe
   return references;
 }
 
-std::vector<ReferenceView> Verifier::views(const References& references) const {
+std::vector<ReferenceView> Verifier::views(const References& references,
+                                           const std::vector<std::size_t>& outputs) const {
   std::vector<ReferenceView> views;
   for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
     if (!is_output(family_.buffers[i].role)) continue;
-    const auto found = references.find(i);
-    views.push_back(found == references.end() ? ReferenceView{} : found->second.view());
+    const bool is_requested = std::ranges::find(outputs, i) != outputs.end();
+    views.push_back(is_requested ? references.at(i).view() : ReferenceView{});
   }
   return views;
 }
@@ -194,6 +201,7 @@ Comparison Verifier::comparison_of(std::size_t output, const ProblemCopy& copy) 
   const auto accurate = accuracy_references_.find(output);
   Comparison comparison{};
   comparison.got = copy.buffers()[output].image();
+  comparison.is_poisoned = buffer.role == BufferRole::output;
   comparison.type = buffer.type(problem_);
   comparison.count = buffer.count(problem_);
   comparison.value = reference.value.as<double>();

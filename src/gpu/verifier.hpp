@@ -60,7 +60,9 @@ class Verifier {
   template <class Function>
   References evaluate(const Draws& draws, const Function& reference, const ProblemCopy& copy,
                       const CudaStream& stream) const;
-  std::vector<ReferenceView> views(const References& references) const;
+  /// Views of these outputs; null for others.
+  std::vector<ReferenceView> views(const References& references,
+                                   const std::vector<std::size_t>& outputs) const;
   Comparison comparison_of(std::size_t output, const ProblemCopy& copy) const;
   ComparisonSums compare(const Comparison& comparison, const CudaStream& stream);
 

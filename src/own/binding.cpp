@@ -62,9 +62,11 @@ class Binder {
       bound_->buffers.push_back({buffer, BufferRole::input, DataType::fp32});
     for (const DeclaredVariant& variant : declaration_.variants)
       bound_->variants.push_back(bind(variant));
-    if (declaration_.reference) bound_->reference = bind(declaration_.reference->launch);
+    const std::optional<DeclaredReference>& reference = declaration_.reference;
+    if (reference && !reference->is_first) bound_->reference = bind(reference->launch);
     bind_variables(*bound_, variables_);
     set_roles(*bound_);
+    if (reference && reference->is_first) refer_to_first(*reference);
     check_work();
     for (const DeclaredCheck& check : bound_->checks)
       check_check(check);
@@ -117,6 +119,12 @@ class Binder {
                           shorten(name)));
     fail_at(place, fmt::format("the file has no kernel '{}'{}", shorten(name),
                                names.empty() ? "" : allowed_names(name, names)));
+  }
+
+  void refer_to_first(const DeclaredReference& declared) const {
+    bound_->reference = bound_->variants.front();
+    bound_->reference->place = declared.place;
+    bound_->reference_is_first = true;
   }
 
   BoundVariant bind(const DeclaredVariant& declared) {

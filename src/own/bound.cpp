@@ -82,4 +82,13 @@ ExpectedBy Bound::expected_by(std::size_t buffer) const {
   return reference && reference->writes(buffer) ? ExpectedBy::reference : ExpectedBy::nothing;
 }
 
+std::vector<std::string> Bound::compared_with_itself(std::string_view variant) const {
+  std::vector<std::string> outputs;
+  if (!reference_is_first || variant != variants.front().id) return outputs;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (expected_by(i) == ExpectedBy::reference) outputs.push_back(buffers[i].declared.name);
+  }
+  return outputs;
+}
+
 }  // namespace gpuexp::own

@@ -107,6 +107,7 @@ struct Bound {
   std::vector<DeclaredCheck> checks;
   std::vector<DeclaredValues> expected_files;
   std::optional<BoundVariant> reference;  ///< its id names its kernels
+  bool reference_is_first = false;        ///< it is the first variant, with that variant's id
   std::shared_ptr<ArrayFiles> arrays;
   std::vector<PlacedExpression> requirements;
   std::vector<DeclaredWork> work;
@@ -124,6 +125,8 @@ struct Bound {
   const DeclaredValues* file_of(std::size_t buffer) const;
   /// `nothing` for inputs.
   ExpectedBy expected_by(std::size_t buffer) const;
+  /// Names of the outputs whose expected values are the variant's own results.
+  std::vector<std::string> compared_with_itself(std::string_view variant) const;
 };
 using SharedBound = std::shared_ptr<const Bound>;
 

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "own/array_files.hpp"
+#include "own/check_evaluation.hpp"
 #include "own/expression_tree.hpp"
 #include "own/output_checks.hpp"
 
@@ -80,7 +81,7 @@ std::string fault_text(const Node& node, const CheckFault& fault, std::int64_t e
       return fmt::format("reads {}; expected a whole number", index_text(node, fault));
     case CheckFaultKind::nan_condition: return "has a condition that is NaN";
     case CheckFaultKind::too_many_terms:
-      return fmt::format("has a sum of {} terms; expected fewer than 2^53", fault.number);
+      return fmt::format("has a sum of {} terms; expected fewer than 2^36", fault.number);
     case CheckFaultKind::inexact_element:
       return fmt::format("reads the element {:.17g} of {}; {}", fault.number, node.name,
                          kExactIntegers);

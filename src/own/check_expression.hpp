@@ -38,6 +38,8 @@ struct CheckBuffers {
 struct CompiledCheck {
   CheckProgram program;
   std::vector<const Node*> nodes;  ///< by instruction; as long as the check exists
+  /// Upper bound on the terms that all sums add for one element, counted as in CheckProgram::cost.
+  double terms = 0;
 };
 
 /// Numbers of roundings, for a tolerance of (summed + operations) × unit roundoff ×

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -54,6 +55,38 @@ CheckOp function_of(const std::string& name) {
   return kFunctions.at(name);
 }
 
+bool contains_sum(const Node& node) {
+  return node.kind == NodeKind::sum ||
+         std::ranges::any_of(node.operands, [](const NodePointer& o) { return contains_sum(*o); });
+}
+
+bool uses_name(const Node& node, const std::vector<std::string>& names) {
+  if (node.kind == NodeKind::name) return std::ranges::find(names, node.name) != names.end();
+  return std::ranges::any_of(node.operands,
+                             [&](const NodePointer& o) { return uses_name(*o, names); });
+}
+
+bool is_same(const Node& a, const Node& b) {
+  return a.kind == b.kind && a.name == b.name && a.real == b.real &&
+         std::ranges::equal(a.operands, b.operands, [](const NodePointer& x, const NodePointer& y) {
+           return is_same(*x, *y);
+         });
+}
+
+/// Appends the largest subexpressions that contain a sum and have one value for all values of the
+/// indices `varying`.
+void find_invariant(const Node& node, std::vector<std::string>& varying,
+                    std::vector<const Node*>& found) {
+  if (!contains_sum(node)) return;
+  if (!uses_name(node, varying)) return found.push_back(&node);
+  for (const NodePointer& operand : node.operands) {
+    const bool is_term = node.kind == NodeKind::sum && operand == node.operands.back();
+    if (is_term) varying.push_back(node.name);
+    find_invariant(*operand, varying, found);
+    if (is_term) varying.pop_back();
+  }
+}
+
 // An index plus a constant, or a constant.
 struct Affine {
   std::optional<std::int32_t> index;
@@ -71,11 +104,11 @@ class CheckCompiler {
     std::copy(extents.begin(), extents.end(), program_.extents);
     program_.rank = static_cast<std::int32_t>(extents.size());
     program_.type = buffers_.output_type;
-    for (const std::string& index : check_.indices())
-      add_index(index, 0);
+    for (std::size_t d = 0; d < extents.size(); ++d)
+      add_index(check_.indices()[d], 0, static_cast<double>(extents[d]) - 1);
     add_value(check_.expression().root());
     program_.rounding.unit = ranges_.unit(check_.expression().root());
-    return {program_, nodes_};
+    return {program_, nodes_, terms_};
   }
 
  private:
@@ -94,13 +127,14 @@ class CheckCompiler {
                                counted(indices, "index", "indices")));
   }
 
-  void add_index(const std::string& name, std::size_t column) {
+  /// Adds an index that takes the whole numbers from 0 to `last`.
+  void add_index(const std::string& name, std::size_t column, double last) {
     const bool is_parameter = parameters_.find(name) != parameters_.end();
     if (is_parameter || buffers_.inputs.find(name) != buffers_.inputs.end())
       fail(column, fmt::format("the index '{}' has the name of a {}; rename the index", name,
                                is_parameter ? "parameter" : "buffer"));
     indices_.push_back(name);
-    ranges_.push_index(name, 0);
+    ranges_.push_index(name, last);
   }
 
   // Appends an instruction that changes the size of the stack. Returns its position.
@@ -116,6 +150,8 @@ class CheckCompiler {
       fail(node.column, fmt::format("the check needs more than {} intermediate values; write "
                                     "a + b + c instead of a + (b + c)",
                                     kMaxStack));
+    program_.cost += executions_;
+    if (!is_in_split_) program_.unsplit_cost += executions_;
     program_.instructions[program_.instruction_count] = {op, operand, number};
     nodes_.push_back(&node);
     return program_.instruction_count++;
@@ -126,6 +162,8 @@ class CheckCompiler {
   }
 
   void add_value(const Node& node) {
+    const auto kept = kept_.find(&node);
+    if (kept != kept_.end()) return static_cast<void>(add(node, CheckOp::kept, 1, kept->second));
     switch (node.kind) {
       case NodeKind::integer:
       case NodeKind::real: add(node, CheckOp::number, 1, 0, node.real); return;
@@ -248,13 +286,61 @@ class CheckCompiler {
 
   void add_sum(const Node& node) {
     add_exact(node.operand(0));
+    const std::optional<std::int32_t> skip = add_invariant(node);
     const std::int32_t begin = add(node, CheckOp::sum_begin, 0);
-    add_index(node.name, node.column);
+    add_terms(node, begin);
+    set_target(begin);
+    if (skip) set_target(*skip);
+  }
+
+  void add_terms(const Node& node, std::int32_t begin) {
+    constexpr double kUnknown = 1;
+    const double bound = ranges_.max_terms(node);
+    const double terms = std::isinf(bound) ? kUnknown : bound;
+    const double executions = executions_;
+    const bool is_in_split = is_in_split_;
+    executions_ *= terms;
+    is_in_split_ = is_in_split_ || terms >= kMinSplitTerms;
+    add_index(node.name, node.column, terms - 1);
     add_value(node.operand(1));
     add(node, CheckOp::sum_next, -1, begin + 1, ranges_.unit(node.operand(1)));
+    terms_ += executions_;
     indices_.pop_back();
     ranges_.pop_index();
-    set_target(begin);
+    executions_ = executions;
+    is_in_split_ = is_in_split;
+  }
+
+  /// Computes sums that are equal in all terms of this sum before its first term. Returns the
+  /// instruction that skips this if the sum has no terms.
+  std::optional<std::int32_t> add_invariant(const Node& sum) {
+    std::vector<std::string> varying{sum.name};
+    std::vector<const Node*> invariant;
+    find_invariant(sum.operand(1), varying, invariant);
+    std::erase_if(invariant, [&](const Node* node) { return kept_.contains(node); });
+    if (invariant.empty() || kept_count_ == kMaxKept) return std::nullopt;
+    const std::int32_t skip = add(sum, CheckOp::sum_has_terms, 0);
+    std::vector<const Node*> computed;
+    for (const Node* node : invariant) {
+      const auto same =
+          std::ranges::find_if(computed, [&](const Node* other) { return is_same(*other, *node); });
+      if (same != computed.end()) {
+        kept_[node] = kept_.at(*same);
+      } else if (kept_count_ < kMaxKept) {
+        add_kept(*node);
+        computed.push_back(node);
+      }
+    }
+    return skip;
+  }
+
+  void add_kept(const Node& node) {
+    const std::int32_t slot = kept_count_++;
+    const std::int32_t attempt = add(node, CheckOp::attempt, 0, 0, slot);
+    add_value(node);
+    add(node, CheckOp::keep, -1, slot);
+    set_target(attempt);
+    kept_[&node] = slot;
   }
 
   void add_load(const Node& node) {
@@ -301,6 +387,11 @@ class CheckCompiler {
   std::vector<std::string> indices_;  // the output's, then those of enclosing sums
   CheckRanges ranges_;                // knows the same indices
   std::map<std::string, std::int32_t> views_;
+  std::map<const Node*, std::int32_t> kept_;  // slots of values that are computed before a sum
+  std::int32_t kept_count_ = 0;
+  double executions_ = 1;  // upper bound for the next instruction, per element
+  bool is_in_split_ = false;
+  double terms_ = 0;
   int stack_ = 0;
 };
 

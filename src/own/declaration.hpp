@@ -156,8 +156,9 @@ struct DeclaredValues {
 
 /// `reference`: the expected values of outputs without a check are those of a launch.
 struct DeclaredReference {
-  DeclaredVariant launch;
+  DeclaredVariant launch;  ///< empty for `reference first`
   Place place;
+  bool is_first = false;  ///< the launch is the first variant
 };
 
 struct Declaration {

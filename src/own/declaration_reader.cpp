@@ -65,6 +65,7 @@ class Reader {
 
   Declaration finished() {
     check_macros();
+    check_first();
     return std::move(declaration_);
   }
 
@@ -119,6 +120,17 @@ class Reader {
     add_name(names_, name, "parameter", place);
     std::vector<Value> values = typed_values(s, type, whole.place(), read_values(s, name));
     declaration_.parameters.push_back({std::move(name), std::move(values), type, place, false});
+  }
+
+  /// `reference first` needs a variant to compare with the first one.
+  void check_first() const {
+    const auto& reference = declaration_.reference;
+    if (!reference || !reference->is_first || declaration_.variants.size() != 1) return;
+    own::fail(declaration_.file, reference->place,
+              fmt::format("'reference first' compares other variants with the first, but {} is the "
+                          "only variant; declare another one, a check, or 'reference "
+                          "KERNEL<<<GRID, BLOCK>>>'",
+                          declaration_.variants.front().id));
   }
 
   void check_macros() const {
@@ -248,6 +260,10 @@ class Reader {
       s.fail_at(place, fmt::format("the reference is declared twice, first in {}",
                                    text_of(declaration_.reference->place)));
     declaration_.reference.emplace().place = s.place();
+    if (s.rest() == "first") {
+      declaration_.reference->is_first = true;
+      return;
+    }
     DeclaredVariant& variant = declaration_.reference->launch;
     variant.place = s.place();
     variant.steps = read_steps(s);

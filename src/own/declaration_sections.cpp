@@ -98,7 +98,10 @@ std::vector<std::string> check_lines(const Bound& bound) {
         placed(bound, fmt::format("{} = {}", values.output, values.array.file), values.place));
   if (bound.reference)
     lines.push_back(
-        placed(bound, "reference " + steps_text(bound, *bound.reference), bound.reference->place));
+        placed(bound,
+               "reference " + (bound.reference_is_first ? "first: " + bound.reference->id
+                                                        : steps_text(bound, *bound.reference)),
+               bound.reference->place));
   return lines;
 }
 

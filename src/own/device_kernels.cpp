@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/stored_element.hpp"
+#include "own/check_evaluation.hpp"
 
 namespace gpuexp::own {
 
@@ -18,6 +19,24 @@ double largest_magnitude(const void* data, DataType type, std::int64_t count) {
     if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
   }
   return largest;
+}
+
+/// About how many of the elements are drawn.
+double drawn_elements(const ElementDraw& draw, std::int64_t count) {
+  const double share = draw.is_all() ? 1 : std::ldexp(static_cast<double>(draw.threshold), -64);
+  return share * static_cast<double>(count);
+}
+
+/// Whether a GPU needs less time with a block per element, whose threads compute the parts of its
+/// long sums, than with a thread per element.
+bool is_faster_by_block(const CheckProgram& program, double elements) {
+  constexpr double kThreads = 1 << 17;  // about as many as a GPU executes at a time
+  constexpr double kCombine = 30;       // adding the parts takes the time of so many instructions
+  const double split_cost = program.cost - program.unsplit_cost;
+  const double by_thread = program.cost * std::max(1.0, elements / kThreads);
+  const double by_block = (program.unsplit_cost + split_cost / kSumParts + kCombine) *
+                          std::max(1.0, elements * kSumParts / kThreads);
+  return by_block < by_thread;
 }
 
 }  // namespace
@@ -78,8 +97,14 @@ Steps values_step(const ReferenceView& to, std::int64_t count, const void* data,
 
 Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram& program) {
   KernelStep step;
-  step.shape = grid_stride(count, kMaxBlocks);
-  step.shape.kernel = device_kernels().check;
+  if (is_faster_by_block(program, drawn_elements(to.draw, count))) {
+    step.shape.kernel = device_kernels().check_by_block;
+    step.shape.grid.x = std::min(count, kMaxBlocks);
+    step.shape.block.x = kSumParts;
+  } else {
+    step.shape = grid_stride(count, kMaxBlocks);
+    step.shape.kernel = device_kernels().check;
+  }
   step.arguments.add(to.value);
   step.arguments.add(to.magnitude);
   step.arguments.add(count);

@@ -14,6 +14,8 @@ struct DeviceKernels {
   const void* fill = nullptr;   ///< (void* to, std::int64_t count, FillProgram)
   const void* check = nullptr;  ///< (double* value, double* magnitude, std::int64_t count,
                                 ///< ElementDraw, CheckProgram)
+  const void* check_by_block =
+      nullptr;  ///< the same, with a block of kSumParts threads per element
   /// (const void* data, DataType, std::int64_t count, double* largest): raises *largest, a number
   /// of at least 0, to the largest finite magnitude of an element
   const void* largest = nullptr;

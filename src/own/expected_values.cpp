@@ -11,6 +11,7 @@
 #include "own/array_files.hpp"
 #include "own/buffer_contents.hpp"
 #include "own/device_kernels.hpp"
+#include "own/module_variables.hpp"
 #include "own/output_checks.hpp"
 
 namespace gpuexp::own {
@@ -142,7 +143,7 @@ Steps expected_values(const Bound& bound, const OwnProblem& problem, const OwnDa
   const Steps restored = stored_contents(bound, problem, data, BufferRole::in_out, kInOutSeed);
   steps += restored;
   steps += poisoned_outputs(bound, problem, data);
-  steps += steps_of(bound, *bound.reference, problem, data);
+  steps += launch_steps(bound, *bound.reference, problem, data);
   steps += std::move(from_launch);
   steps += restored;
   return steps;
@@ -177,7 +178,9 @@ std::string expected_values_text(const Bound& bound) {
     if (const DeclaredValues* const values = bound.file_of(i))
       origins.push_back(fmt::format("{} from {}", name, values->array.file));
     if (bound.expected_by(i) == ExpectedBy::reference)
-      origins.push_back(fmt::format("{} from the reference {}", name, bound.reference->id));
+      origins.push_back(fmt::format("{} from the {} {}", name,
+                                    bound.reference_is_first ? "first variant," : "reference",
+                                    bound.reference->id));
   }
   if (origins.empty()) return "";
   return fmt::format(" Expected values: {}; their magnitude is the largest of the output.",

@@ -56,7 +56,7 @@ class EntryReader {
     read_statements("require", "a condition such as \"n % 32 == 0\"");
     if (const auto node = root_.find("variants")) read_variants(*node);
     read_statements("check", "a check such as \"y[i] = 2*x[i]\"");
-    read_statements("reference", "a launch such as \"kernel<<<n/256, 256>>>\"");
+    read_statements("reference", "a launch such as \"kernel<<<n/256, 256>>>\", or \"first\"");
     read_statements("tolerance", "a number");
     read_statements("work", "an amount such as \"fp32 = 2*m*n*k\"");
     std::vector<Statement> statements;

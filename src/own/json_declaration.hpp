@@ -38,7 +38,9 @@ inline constexpr std::array kDeclarationKeys{
         "vs "
         "may be absent."},
     Key{"check", "Expected values, such as \"y[i] = 2*x[i]\" or \"y = expected.npy\"."},
-    Key{"reference", "Launch whose outputs are the expected values of outputs without a check."},
+    Key{"reference",
+        "Launch whose outputs are the expected values of outputs without a check, or \"first\" for "
+        "the first variant."},
     Key{"tolerance", "Tolerance of the outputs, relative to the magnitude."},
     Key{"work", "Work of a launch, such as \"fp32 = 2*m*n*k\" or \"VARIANT fp32 = 2*m*n*k\"."},
 };

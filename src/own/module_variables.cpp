@@ -103,4 +103,10 @@ Steps loaded_outputs(const Bound& bound, const BoundVariant& variant, const OwnP
   });
 }
 
+Steps launch_steps(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
+                   const OwnData& data) {
+  return stored_outputs(bound, variant, problem, data) + steps_of(bound, variant, problem, data) +
+         loaded_outputs(bound, variant, problem, data);
+}
+
 }  // namespace gpuexp::own

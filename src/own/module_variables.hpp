@@ -17,4 +17,8 @@ Steps stored_outputs(const Bound& bound, const BoundVariant& variant, const OwnP
 Steps loaded_outputs(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
                      const OwnData& data);
 
+/// The steps of a launch, with these copies.
+Steps launch_steps(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
+                   const OwnData& data);
+
 }  // namespace gpuexp::own

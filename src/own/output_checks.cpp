@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "family/draw_limits.hpp"
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
 #include "own/work_amounts.hpp"
@@ -57,6 +58,58 @@ void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProble
                    terms, input->declared.name, text_of(input->declared)));
 }
 
+/// Without `rounding.exact_limit`: magnitudes do not shrink.
+CompiledCheck compiled_without_rounding(const Bound& bound, std::size_t output,
+                                        const OwnProblem& problem, const OwnData& data) {
+  CheckBuffers buffers;
+  const auto view = [&](std::size_t i) {
+    return CheckBuffer{data.buffers[i], bound.buffers[i].type, problem.extents[i]};
+  };
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (bound.buffers[i].role == BufferRole::input)
+      buffers.inputs[bound.buffers[i].declared.name] = view(i);
+  }
+  buffers.output_extents = problem.extents[output];
+  buffers.output_type = bound.buffers[output].type;
+  if (bound.buffers[output].role == BufferRole::in_out) buffers.before = view(output);
+  const DeclaredCheck& check = *bound.check_of(output);
+  return at_place(bound.file, check.place, [&] {
+    return check.check.compiled(names_of_checks(bound, problem.names), buffers);
+  });
+}
+
+// ---- costs
+
+/// "0.5 million", "69 billion".
+std::string count_text(double count) {
+  return count < 1e9 ? fmt::format("{:.3g} million", count / 1e6)
+                     : fmt::format("{:.3g} billion", count / 1e9);
+}
+
+/// Refuses checks whose evaluation would take minutes on a GPU, although few elements are
+/// evaluated.
+void refuse_cost(const Bound& bound, std::size_t output, const OwnProblem& problem) {
+  constexpr double kMaxOperations = 0x1p40;  // of all elements that are evaluated in any case
+  constexpr double kMaxInSequence = 0x1p28;  // a thread of an H200 executes 3·10^6 in a second
+  const CheckCost cost = cost_of(bound, output, problem);
+  const double elements = std::min(kMinDrawnElements, static_cast<double>(problem.count(output)));
+  const bool is_sequence = cost.in_sequence > kMaxInSequence;
+  if (!is_sequence && elements * cost.operations <= kMaxOperations) return;
+  const DeclaredCheck& check = *bound.check_of(output);
+  const std::string limit =
+      is_sequence ? fmt::format("at least {} of them one after another; expected at most 2^28",
+                                count_text(cost.in_sequence))
+                  : fmt::format(
+                        "and at least {:.0f} elements are evaluated; expected at most 2^40 "
+                        "operations in total",
+                        elements);
+  fail(bound.file, check.place,
+       fmt::format("the check of {0} needs {1} operations for one element, {2}: choose a smaller "
+                   "problem, or declare expected values that are computed once, by 'reference "
+                   "KERNEL<<<GRID, BLOCK>>>' or 'check {0} = FILE.npy'",
+                   bound.buffers[output].declared.name, count_text(cost.operations), limit));
+}
+
 }  // namespace
 
 void check_problem(const Bound& bound, const OwnProblem& problem) {
@@ -74,28 +127,23 @@ void check_problem(const Bound& bound, const OwnProblem& problem) {
     program_of(bound, output, problem, no_data);
     tolerance_of(bound, output, problem);
     refuse_cancellation(bound, output, problem);
+    refuse_cost(bound, output, problem);
   }
 }
 
 CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnProblem& problem,
                              const OwnData& data) {
-  CheckBuffers buffers;
-  const auto view = [&](std::size_t i) {
-    return CheckBuffer{data.buffers[i], bound.buffers[i].type, problem.extents[i]};
-  };
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.buffers[i].role == BufferRole::input)
-      buffers.inputs[bound.buffers[i].declared.name] = view(i);
-  }
-  buffers.output_extents = problem.extents[output];
-  buffers.output_type = bound.buffers[output].type;
-  if (bound.buffers[output].role == BufferRole::in_out) buffers.before = view(output);
-  const DeclaredCheck& check = *bound.check_of(output);
-  CompiledCheck compiled = at_place(bound.file, check.place, [&] {
-    return check.check.compiled(names_of_checks(bound, problem.names), buffers);
-  });
+  CompiledCheck compiled = compiled_without_rounding(bound, output, problem, data);
   set_rounding(bound, output, problem, compiled.program.rounding);
   return compiled;
+}
+
+CheckCost cost_of(const Bound& bound, std::size_t output, const OwnProblem& problem) {
+  const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
+  const CompiledCheck compiled = compiled_without_rounding(bound, output, problem, no_data);
+  const CheckProgram& program = compiled.program;
+  return {program.cost, program.unsplit_cost + (program.cost - program.unsplit_cost) / kSumParts,
+          compiled.terms};
 }
 
 CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
@@ -109,16 +157,11 @@ double reference_operations(const Bound& bound, const OwnProblem& problem) {
   // operations per second that the simulated executor expects. On a GPU it is not measured. An
   // estimate that is too high compares fewer elements, but never takes longer than expected.
   constexpr double kPerInstruction = 20;
-  const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
   double operations = 0;
-  for (const std::size_t i : bound.checked_outputs()) {
-    const ErrorTerms terms = bound.check_of(i)->check.terms(problem.names, problem.extents[i]);
-    operations += static_cast<double>(problem.count(i)) * std::max(1.0, terms.summed) *
-                  kPerInstruction * program_of(bound, i, problem, no_data).instruction_count;
-  }
+  for (const std::size_t i : bound.checked_outputs())
+    operations += static_cast<double>(problem.count(i)) * kPerInstruction *
+                  cost_of(bound, i, problem).operations;
   return operations;
 }
-
-// See tolerance_derivation().
 
 }  // namespace gpuexp::own

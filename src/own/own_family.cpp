@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "own/binding.hpp"
 #include "own/buffer_contents.hpp"
+#include "own/check_evaluation.hpp"
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
 #include "own/expected_values.hpp"
@@ -129,10 +130,7 @@ Variant variant_of(const SharedBound& bound, std::size_t index) {
     return work_of(*bound, bound->variants[index], as_problem(problem));
   };
   variant.launch = [bound, index](const void* problem, const void* data, const LaunchContext&) {
-    const BoundVariant& of = bound->variants[index];
-    return stored_outputs(*bound, of, as_problem(problem), as_data(data)) +
-           steps_of(*bound, of, as_problem(problem), as_data(data)) +
-           loaded_outputs(*bound, of, as_problem(problem), as_data(data));
+    return launch_steps(*bound, bound->variants[index], as_problem(problem), as_data(data));
   };
   variant.unbound_data =
       std::make_shared<OwnData>(OwnData{std::vector<void*>(bound->buffers.size(), nullptr)});

@@ -168,6 +168,9 @@ KernelFiles OwnFiles::callbacks() {
                              const std::string& output, std::int64_t element) {
     return check_error(family, values, seed, output, element);
   };
+  files.compared_with_itself = [this](const Family& family, const Variant& variant) {
+    return of(family).bound->compared_with_itself(variant.id);
+  };
   return files;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "device/hardware_sizes.hpp"
+#include "own/output_checks.hpp"
 
 namespace gpuexp::own {
 
@@ -69,7 +70,7 @@ double operations_of_checks(const Bound& bound, const BoundVariant& variant,
   double operations = 0;
   for (const std::size_t i : bound.checked_outputs()) {
     if (!variant.writes(i)) continue;
-    const double terms = bound.check_of(i)->check.terms(problem.names, problem.extents[i]).summed;
+    const double terms = cost_of(bound, i, problem).terms;
     operations += static_cast<double>(problem.count(i)) * kPerTerm * std::max(1.0, terms);
   }
   return operations;

@@ -15,6 +15,27 @@ void Verification::add_rms(RmsError error) {
   if (!std::isnan(worst) && !(error.over_allowed() < worst)) rms = std::move(error);
 }
 
+std::string Mismatch::got_text() const {
+  if (std::isnan(got)) return is_unwritten ? "unwritten" : "nan";
+  return fmt::format("{}", got);
+}
+
+namespace {
+
+/// "y[32]: expected 1, got 2, allowed ±0.1".
+std::string text_of(const Mismatch& m) {
+  const std::string place = fmt::format("{}[{}]: ", m.buffer, m.index);
+  if (m.is_unwritten && std::isnan(m.got))
+    return place + "the kernel did not write it" +
+           (std::isnan(m.expected) ? "" : fmt::format(", expected {:.9g}", m.expected));
+  if (std::isnan(m.expected) && std::isnan(m.got)) return place + "got nan, which is always wrong";
+  return place + fmt::format("expected {:.9g}, got {}{}, allowed ±{:.3g}", m.expected,
+                             std::isnan(m.got) ? "nan" : fmt::format("{:.9g}", m.got),
+                             m.is_unwritten ? " as if the kernel did not write it" : "", m.allowed);
+}
+
+}  // namespace
+
 std::string failure_of(const Verification& v) {
   if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
   if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
@@ -26,12 +47,7 @@ std::string failure_of(const Verification& v) {
   std::string text = fmt::format("{} of {} {} wrong", v.wrong, counted(v.checked, "element"),
                                  noun_for(v.wrong, "is", "are"));
   for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
-    const Mismatch& m = v.first_wrong[i];
-    text += fmt::format("{} {}[{}]: ", i == 0 ? "; first" : ";", m.buffer, m.index);
-    text += std::isnan(m.expected) && std::isnan(m.got)
-                ? "got nan, which is always wrong"
-                : fmt::format("expected {:.9g}, got {:.9g}, allowed ±{:.3g}", m.expected, m.got,
-                              m.allowed);
+    text += (i == 0 ? "; first " : "; ") + text_of(v.first_wrong[i]);
   }
   const bool has_rms_bound = !std::isinf(v.rms.allowed);  // users' kernels have none
   return v.rms_passed() || !has_rms_bound ? text : text + "; " + rms;

@@ -16,6 +16,12 @@ struct Mismatch {
   double expected;  ///< NaN if the element has no reference; `got` is then NaN
   double got;
   double allowed;  ///< maximum |got - expected| that passes
+  /// All bits of the element are set, as before the launch. The launch did not write it, except
+  /// that it may have written such an integer.
+  bool is_unwritten = false;
+
+  /// `got` as text: "unwritten" for floating-point elements that were not written.
+  std::string got_text() const;
 };
 
 inline constexpr std::size_t kMaxMismatches = 1000;
@@ -35,8 +41,8 @@ struct Verification {
   /// The wrong elements with the lowest indices, at most kMaxMismatches of each output. If launches
   /// wrote several copies, from the first copy with a wrong element.
   std::vector<Mismatch> first_wrong;
-  std::string overrun;            ///< name of a buffer whose guards were overwritten; empty if none
-  std::string changed_input;      ///< name of an input that was modified; empty if none
+  std::string overrun;        ///< name of a buffer whose guards were overwritten; empty if none
+  std::string changed_input;  ///< name of an input that was modified; empty if none
   /// Maximum over the outputs of the share of compared elements for which 0 would pass, too.
   double zero_share = 0;
   double worst_over_allowed = 0;  ///< maximum |got - expected| / allowed; at most 1 if all pass

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "family/draw_limits.hpp"
+
 namespace gpuexp {
 
 namespace {
@@ -71,9 +73,17 @@ double affordable_share(const Family& family, const void* problem, const Variant
 
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
                             std::uint64_t seed) {
-  constexpr double kMinElements = 4096;
-  const double wanted = std::max(kMinElements, share * static_cast<double>(count));
+  const double affordable = share * static_cast<double>(count);
+  const double wanted = std::max(
+      {affordable, std::min(kUsualDrawnElements, kMaxDrawTime * affordable), kMinDrawnElements});
   return drawn_share(wanted / static_cast<double>(available), seed);
+}
+
+ElementDraw affordable_draw(const Buffer& output, const void* problem, double share,
+                            std::uint64_t seed) {
+  if (!is_nan_unwritten(output, problem) && kMaxDrawTime * share >= 1) return {};
+  const std::int64_t count = output.count(problem);
+  return affordable_draw(share, count, count, seed);
 }
 
 bool is_nan_unwritten(const Buffer& output, const void* problem) {

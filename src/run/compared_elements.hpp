@@ -42,9 +42,15 @@ double reference_operations(const Family& family, const void* problem, const Var
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
                         double max_operations);
 
-/// Draws about share × count elements, or about 4096 if that is more, from the `available` elements
-/// that a launch has written.
+/// Draws from the `available` elements that a launch has written about share × count elements, or
+/// more (family/draw_limits.hpp).
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,
+                            std::uint64_t seed);
+
+/// The same for a launch that writes all elements. Outputs without NaN are compared completely,
+/// because an unwritten element can be at any position, unless that takes more than kMaxDrawTime
+/// times the intended time.
+ElementDraw affordable_draw(const Buffer& output, const void* problem, double share,
                             std::uint64_t seed);
 
 /// True if an output element is NaN until a launch writes it. Integers have no NaN, and an in-out

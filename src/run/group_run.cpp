@@ -155,26 +155,30 @@ bool GroupRun::refuse_check(CellState& cell, const Family& family,
 }
 
 bool GroupRun::accept(CellState& cell, const Verification& verification, const char* when) {
+  const KernelFiles* const files = session_.options().kernel_files;
   cell.row->verification = verification;
-  if (verification.passed()) return true;
+  if (verification.passed()) {
+    // That two launches of a variant have equal results says nothing about its errors.
+    if (has_only_own_results(files, *experiment_.family, variant(cell)))
+      cell.row->verification.reset();
+    return true;
+  }
   if (refuse_check(cell, *experiment_.family, verification)) return false;
   std::string reason = failure_of(verification) + when;
   if (!verification.changed_input.empty() && is_kernel_file(experiment_.family->id))
     reason += fmt::format("; declare it as 'in_out {}' if the kernel is to write it",
                           verification.changed_input);
+  reason += input_hint(*experiment_.family, variant(cell), verification);
   end(cell, Status::incorrect, reason);
   return false;
 }
 
-void GroupRun::pass(CellState& cell) {
-  const Verification& verified = *cell.row->verification;
-  const std::vector<std::string> unverified =
-      unverified_outputs(*experiment_.family, variant(cell));
-  cell.row->status = !unverified.empty()                    ? Status::unverified
+void GroupRun::pass(CellState& cell, const Verification& verified) {
+  cell.row->reason =
+      unverified_reason(session_.options().kernel_files, *experiment_.family, variant(cell));
+  cell.row->status = !cell.row->reason.empty()              ? Status::unverified
                      : verified.checked < verified.elements ? Status::sampled
                                                             : Status::passed;
-  cell.row->reason =
-      unverified.empty() ? "" : fmt::format("no check of {}", fmt::join(unverified, ", "));
   for (auto& metric : session_.executor().measured_metrics(variant(cell)))
     cell.row->metrics.push_back(std::move(metric));
 }
@@ -189,7 +193,7 @@ void GroupRun::verify(CellState& cell, Mode mode, const char* when) {
       executor.launch(variant(cell), mode);
       verification = executor.check(variant(cell), mode);
     });
-    if (accept(cell, verification, when) && !has_values(cell.row->status)) pass(cell);
+    if (accept(cell, verification, when) && !has_values(cell.row->status)) pass(cell, verification);
   });
 }
 
@@ -205,7 +209,8 @@ void GroupRun::profile(CellState& cell) {
     in_range("verify", [&] { executor.poison(variant(cell), Mode::profile); });
     in_range("measure", [&] { executor.launch(variant(cell), Mode::profile); });
     in_range("verify", [&] {
-      if (accept(cell, executor.check(variant(cell), Mode::profile), "")) pass(cell);
+      const Verification verification = executor.check(variant(cell), Mode::profile);
+      if (accept(cell, verification, "")) pass(cell, verification);
     });
   });
 }

@@ -45,7 +45,7 @@ class GroupRun {
   void verify_exact_sums();
   bool accept(CellState& cell, const Verification& verification, const char* when);
   bool refuse_check(CellState& cell, const Family& family, const Verification& verification);
-  void pass(CellState& cell);
+  void pass(CellState& cell, const Verification& verification);
   void verify(CellState& cell, Mode mode, const char* when);
   void profile(CellState& cell);
   void sample();

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "run/compared_elements.hpp"
+
 namespace gpuexp {
 
 ExactVerification exact_verification(const KernelFiles* files, const Family& family,
@@ -25,6 +30,40 @@ std::string check_error(const KernelFiles* files, const Family& verified, const 
         wrong, [](const Mismatch& mismatch) { return std::isnan(mismatch.expected); });
   if (without_value == wrong.end()) return "";
   return files->check_error(verified, values, seed, without_value->buffer, without_value->index);
+}
+
+std::string input_hint(const Family& family, const Variant& variant,
+                       const Verification& verification) {
+  const std::vector<std::string> unchecked = unverified_outputs(family, variant);
+  const bool has_nan = std::ranges::any_of(verification.first_wrong, [](const Mismatch& mismatch) {
+    return std::isnan(mismatch.got) && !mismatch.is_unwritten;
+  });
+  if (!is_kernel_file(family.id) || !has_nan || unchecked.empty()) return "";
+  return fmt::format(
+      "; {0} is an output without contents: declare it as 'in {0}' if the kernel "
+      "only reads it",
+      unchecked.front());
+}
+
+std::vector<std::string> compared_with_itself(const KernelFiles* files, const Family& family,
+                                              const Variant& variant) {
+  if (!files || !files->compared_with_itself || !is_kernel_file(family.id)) return {};
+  return files->compared_with_itself(family, variant);
+}
+
+bool has_only_own_results(const KernelFiles* files, const Family& family, const Variant& variant) {
+  const std::size_t own = compared_with_itself(files, family, variant).size();
+  return own > 0 && own == compared_outputs(family, variant).size();
+}
+
+std::string unverified_reason(const KernelFiles* files, const Family& family,
+                              const Variant& variant) {
+  std::vector<std::string> reasons;
+  if (const auto unchecked = unverified_outputs(family, variant); !unchecked.empty())
+    reasons.push_back(fmt::format("no check of {}", fmt::join(unchecked, ", ")));
+  if (const auto own = compared_with_itself(files, family, variant); !own.empty())
+    reasons.push_back(fmt::format("other variants are compared with its {}", fmt::join(own, ", ")));
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 }  // namespace gpuexp

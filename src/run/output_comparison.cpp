@@ -1,11 +1,25 @@
 #include "run/output_comparison.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "record/measurement.hpp"
 
 namespace gpuexp {
+
+double poisoned_element(DataType type) {
+  std::array<unsigned char, sizeof(double)> bytes{};
+  bytes.fill(0xff);
+  return to_double(bytes.data(), type);
+}
+
+Mismatch mismatch_of(const std::string& buffer, const Comparison& c, std::int64_t index,
+                     double expected, double got, double allowed) {
+  const bool has_all_bits =
+      std::bit_cast<std::uint64_t>(got) == std::bit_cast<std::uint64_t>(poisoned_element(c.type));
+  return {buffer, index, expected, got, allowed, c.is_poisoned && has_all_bits};
+}
 
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c, std::int64_t first,
                                  const ReadElements& read) {
@@ -26,7 +40,7 @@ std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& c,
       // so it is listed even if it is right here.
       const std::int64_t index = begin + static_cast<std::int64_t>(i);
       if ((right || !is_checked(got[i], c, index)) && index != first) continue;
-      found.push_back({buffer, index, expected[i], got[i], allowed});
+      found.push_back(mismatch_of(buffer, c, index, expected[i], got[i], allowed));
       if (found.size() == kMaxMismatches) return found;
     }
   }

@@ -28,7 +28,17 @@ struct Comparison {
   const double* accurate;  ///< exact result for unrounded inputs
   Tolerance tolerance;
   ElementDraw draw = {};  ///< the elements that have a reference
+  /// Whether all bits of an element are set until the launch writes it.
+  bool is_poisoned = false;
 };
+
+/// An element of which all bits are set. In floating-point types, it is NaN, but none that an
+/// operation returns.
+double poisoned_element(DataType type);
+
+/// A wrong element. Floating-point elements with all bits set were not written.
+Mismatch mismatch_of(const std::string& buffer, const Comparison& comparison, std::int64_t index,
+                     double expected, double got, double allowed);
 
 /// Sums over elements. Combining sums in the same order gives bitwise-identical results.
 struct ComparisonSums {

@@ -272,7 +272,10 @@ HostLoop Simulator::loop_of_blocks(const KernelStep& step) {
 void Simulator::run_on_host(const HostLoop& loop) {
   memory_.make_all(threads);
   constexpr std::int64_t kMaxItems = 1 << 16;
-  for_parts(threads, loop.items, kMaxItems, [&](std::int64_t first, std::int64_t end) {
+  constexpr std::int64_t kParts = 16;  // per thread: items of checks may take milliseconds
+  const std::int64_t items =
+      std::clamp(loop.items / (kParts * threads), std::int64_t{1}, kMaxItems);
+  for_parts(threads, loop.items, items, [&](std::int64_t first, std::int64_t end) {
     if (stop()) throw Stopped("the run was ended");
     loop.run(first, end);
   });

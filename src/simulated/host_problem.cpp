@@ -24,6 +24,10 @@ constexpr int kPoison = 0xff;
 
 constexpr std::int64_t kPart = 1 << 14;
 
+// Operations of the references of a problem, of which one core executes 5·10^8 or more per second.
+constexpr double kMaxSampleOperations = 5e8;
+constexpr double kMaxWholeOperations = 4e11;
+
 double element(const Comparison& c, std::int64_t i) {
   const auto* const array = static_cast<const unsigned char*>(c.got);
   return to_double(array + static_cast<std::size_t>(i) * size_of(c.type), c.type);
@@ -148,7 +152,9 @@ void HostProblem::poison(const Variant& variant) {
   simulator_.restore_variables();
   restore();
   const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
-  if (!sampling_ && !family_.refers_to_results) {  // references do not depend on the launch
+  draws_elements_ =
+      sampling_ || affordable_share(family_, problem_.get(), variant, kMaxWholeOperations) < 1;
+  if (!draws_elements_ && !family_.refers_to_results) {  // references do not depend on the launch
     simulator_.memory().make_all(simulator_.threads);
     for (Rank& rank : ranks_)
       rank.references->make(outputs);
@@ -233,7 +239,7 @@ Verification HostProblem::check(const Variant& variant) {
 }
 
 void HostProblem::check(Rank& rank, const Variant& variant, Verification& result) {
-  if (sampling_) return check_sample(rank, variant, result);
+  if (draws_elements_) return check_sample(rank, variant, result);
   const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
   for (const std::size_t output : outputs)
     poison_gaps(rank, output);
@@ -296,6 +302,7 @@ Comparison HostProblem::comparison_of(const Rank& rank, std::size_t output) cons
   const Buffer& buffer = family_.buffers[output];
   Comparison c = rank.references->comparison(output);
   c.got = rank.buffers[output].data();
+  c.is_poisoned = buffer.role == BufferRole::output;
   c.tolerance =
       buffer.tolerance ? buffer.tolerance(problem_.get()) : family_.tolerance(problem_.get());
   return c;
@@ -327,9 +334,8 @@ void HostProblem::check_whole(Rank& rank, std::size_t output, Verification& resu
 
 // Reads the written elements first, because restore() may overwrite them.
 void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification& result) {
-  constexpr double kMaxOperations = 5e8;  // about a second
   const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
-  const double share = affordable_share(family_, problem_.get(), variant, kMaxOperations);
+  const double share = affordable_share(family_, problem_.get(), variant, kMaxSampleOperations);
   std::vector<Sample> samples;
   for (const std::size_t output : outputs)
     samples.push_back(sample_of(rank, output, share));
@@ -376,7 +382,7 @@ HostProblem::Sample HostProblem::sample_of(Rank& rank, std::size_t output, doubl
         read_elements(rank.buffers[output].data(), type, range.first, range.end - range.first));
   if (sample.ranges.empty()) {
     sample.ranges.push_back({0, 1});
-    sample.got.push_back({std::nan("")});
+    sample.got.push_back({unit_roundoff(type) > 0 ? poisoned_element(type) : std::nan("")});
   }
   return sample;
 }
@@ -393,8 +399,8 @@ void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& s
       const ComparisonSums one = compared(got, c, i);
       sums = combined(sums, one);
       if (one.wrong > 0 && wrong.size() < kMaxMismatches)
-        wrong.push_back({name, i, c.value[i], got,
-                         c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]});
+        wrong.push_back(mismatch_of(name, c, i, c.value[i], got,
+                                    c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]));
       ++i;
     }
   }

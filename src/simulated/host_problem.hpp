@@ -40,8 +40,8 @@ class HostProblem {
   void set_sampling(const std::optional<sim::BlockSampling>& sampling) { sampling_ = sampling; }
 
   /// Restores variables of modules and the buffers that launches modify and read, and invalidates
-  /// the variant's outputs. If
-  /// launches execute all blocks, computes missing references that do not depend on results.
+  /// the variant's outputs. If check() will compare all elements, computes missing references that
+  /// do not depend on results.
   void poison(const Variant& variant);
 
   /// Sets the signal words of all ranks (Buffer::flags_from) to values of a later launch, so that
@@ -58,7 +58,8 @@ class HostProblem {
 
   /// Verifies the variant's last launch, and restores inputs that the launch changed. If the launch
   /// executed only some blocks, compares elements that these blocks wrote: all of them, or a random
-  /// sample whose reference takes about one second.
+  /// sample whose reference takes about one second. Otherwise compares all elements, or such a
+  /// sample if the reference of all takes more than minutes.
   Verification check(const Variant& variant);
 
   MetricValues measured_metrics(const Variant& variant);
@@ -107,6 +108,7 @@ class HostProblem {
   std::optional<HostMemory> report_;  ///< a WaitReport, for problems that span GPUs
   std::optional<sim::BlockSampling> sampling_;
   bool was_sampled_ = false;
+  bool draws_elements_ = false;  ///< for the variant of the last poison()
 };
 
 }  // namespace gpuexp

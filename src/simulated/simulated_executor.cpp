@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -50,7 +51,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   }
 
   void poison(const Variant& variant, Mode) override {
-    executed([&] {
+    referenced([&] {
       problem_->set_sampling(sampling_of(variant, problem_->problem(), options_.blocks, seed_));
       problem_->poison(variant);
     });
@@ -62,7 +63,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
 
   Verification check(const Variant& variant, Mode) override {
     Verification result;
-    executed([&] { result = problem_->check(variant); });
+    referenced([&] { result = problem_->check(variant); });
     return result;
   }
 
@@ -144,9 +145,20 @@ class SimulatedExecutor final : public Executor, public CounterReader {
     return static_cast<std::size_t>(found - names.begin());
   }
 
+  /// Computes references. Only those that are kernels have a limit of time: host loops end.
+  template <class Function>
+  void referenced(const Function& function) {
+    const bool ends = problem_ && problem_->family().host_reference;
+    executed(function, ends ? std::numeric_limits<double>::infinity() : options_.launch_timeout_s);
+  }
+
   template <class Function>
   void executed(const Function& function) {
-    deadline_s_ = steady_seconds() + options_.launch_timeout_s;
+    executed(function, options_.launch_timeout_s);
+  }
+  template <class Function>
+  void executed(const Function& function, double limit_s) {
+    deadline_s_ = steady_seconds() + limit_s;
     try {
       with_host_refusals(function);
     } catch (const sim::Stopped&) {
@@ -171,8 +183,8 @@ class SimulatedExecutor final : public Executor, public CounterReader {
     const Buffer* const buffer = problem_->buffer_at(reinterpret_cast<const void*>(*fault.address));
     if (!buffer || buffer->role != BufferRole::output) return "";
     return fmt::format(
-        "; declare it as 'in_out {}' if the kernel reads what is there before the "
-        "launch",
+        "; declare it as 'in {0}' if the kernel only reads it, or as 'in_out {0}' if the kernel "
+        "reads what is there before the launch and writes it",
         buffer->name);
   }
 

@@ -127,6 +127,10 @@ std::unique_ptr<RemoteExecutor> MachineExecutor::started(int rank) {
   RemoteOptions remote;
   remote.start = [this, rank] { return options_.start(rank, environment_); };
   remote.launch_timeout_s = options_.launch_timeout_s;
+  // A reference launch of a user's file may be as slow as the kernels that need more time.
+  constexpr double kLaunches = 40;
+  remote.reference_timeout_s =
+      std::max(remote.reference_timeout_s, kLaunches * options_.launch_timeout_s);
   remote.interrupted = options_.interrupted;
   remote.abandoned = [this] { return abandoned_.load(); };
   auto executor = std::make_unique<RemoteExecutor>(remote);

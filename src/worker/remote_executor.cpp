@@ -15,9 +15,8 @@ namespace {
 
 // After an interrupt, a request gets this time to finish.
 constexpr double kInterruptedPatienceS = 2.0;
-// Timeout of most requests, in multiples of launch_timeout_s. Some compute references, whose fp64
-// kernels are far slower than measured kernels.
-constexpr double kReferenceLaunches = 40.0;
+// Timeout of most requests, in multiples of launch_timeout_s.
+constexpr double kRequestLaunches = 40.0;
 // Creating a context takes seconds on machines with many GPUs.
 constexpr double kGreetingTimeoutS = 60.0;
 
@@ -61,8 +60,10 @@ class RemoteExecutor::Call {
     Json done;
   };
   Part receive(double launches) {
-    const Json json =
-        Json::parse(remote_.receive(launches * remote_.options_.launch_timeout_s, what_));
+    return receive_within(launches * remote_.options_.launch_timeout_s);
+  }
+  Part receive_within(double timeout_s) {
+    const Json json = Json::parse(remote_.receive(timeout_s, what_));
     if (json.is_array() || !json.contains("error")) remote_.has_answered_ = true;
     if (json.is_array()) return {from_listed<Sample>(json), {}};
     if (json.contains("done")) return {std::nullopt, json.at("done")};
@@ -84,6 +85,22 @@ class RemoteExecutor::Call {
   Json result(double launches) {
     send();
     return receive(launches).done;
+  }
+
+  /// Of a request that computes references, which is no launch of the measured kernel: a row whose
+  /// references take too long has failed, but its kernel has not exceeded its time.
+  Json result_of_reference() {
+    send();
+    try {
+      return receive_within(remote_.options_.reference_timeout_s).done;
+    } catch (const DeviceError& error) {
+      if (error.fault() != DeviceFault::timed_out) throw;
+      throw DeviceError(
+          fmt::format("the expected values were not computed within {:.0f} s ({}); choose a "
+                      "smaller problem, or another check or reference",
+                      remote_.options_.reference_timeout_s, what_),
+          DeviceFault::lost);
+    }
   }
 
  private:
@@ -163,18 +180,18 @@ void RemoteExecutor::join(const RankPlace& place) {
       .with("rank", place.rank)
       .with("ranks", place.ranks)
       .with("meeting", place.meeting)
-      .result(kReferenceLaunches);
+      .result(kRequestLaunches);
 }
 
 void RemoteExecutor::start_profiler() {
   is_profiled_ = true;
-  Call(*this, "start_profiler").result(kReferenceLaunches);
+  Call(*this, "start_profiler").result(kRequestLaunches);
 }
 
 // Ignores a lost worker, so that the profile up to a fault is kept.
 void RemoteExecutor::stop_profiler() {
   is_profiled_ = false;
-  if (worker_) Call(*this, "stop_profiler").result(kReferenceLaunches);
+  if (worker_) Call(*this, "stop_profiler").result(kRequestLaunches);
 }
 
 void RemoteExecutor::set_up(const Family& family, const Values& values, std::uint64_t seed) {
@@ -182,11 +199,11 @@ void RemoteExecutor::set_up(const Family& family, const Values& values, std::uin
       .with("family", family.id)
       .with("values", wire::to_json(family, values))
       .with("seed", seed)
-      .result(kReferenceLaunches);
+      .result(kRequestLaunches);
 }
 
 void RemoteExecutor::poison(const Variant& variant, Mode mode) {
-  Call(*this, "poison").of(variant).in(mode).result(kReferenceLaunches);
+  Call(*this, "poison").of(variant).in(mode).result_of_reference();
 }
 
 void RemoteExecutor::launch(const Variant& variant, Mode mode) {
@@ -194,8 +211,7 @@ void RemoteExecutor::launch(const Variant& variant, Mode mode) {
 }
 
 Verification RemoteExecutor::check(const Variant& variant, Mode mode) {
-  return from_listed<Verification>(
-      Call(*this, "check").of(variant).in(mode).result(kReferenceLaunches));
+  return from_listed<Verification>(Call(*this, "check").of(variant).in(mode).result_of_reference());
 }
 
 SampleTraits RemoteExecutor::warm_up(const Variant& variant, Mode mode, const WarmUp& limits) {
@@ -238,7 +254,7 @@ std::vector<double> RemoteExecutor::sample_floor(Mode mode, int samples) {
   return Call(*this, "sample_floor")
       .in(mode)
       .with("samples", samples)
-      .result(kReferenceLaunches)
+      .result(kRequestLaunches)
       .get<std::vector<double>>();
 }
 
@@ -252,12 +268,12 @@ std::optional<ClockReading> RemoteExecutor::sm_clock() {
 
 MetricValues RemoteExecutor::measured_metrics(const Variant& variant) {
   return from_listed<MetricValues>(
-      Call(*this, "measured_metrics").of(variant).result(kReferenceLaunches));
+      Call(*this, "measured_metrics").of(variant).result(kRequestLaunches));
 }
 
 CounterSupport RemoteExecutor::counter_support(const std::vector<std::string>& metrics) {
   return from_listed<CounterSupport>(
-      Call(*this, "counter_support").with("metrics", metrics).result(kReferenceLaunches));
+      Call(*this, "counter_support").with("metrics", metrics).result(kRequestLaunches));
 }
 
 std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>& launches,
@@ -272,7 +288,7 @@ std::vector<LaunchCounts> RemoteExecutor::count(const std::vector<CountedLaunch>
           .with("launches", requests)
           .with("seed", seed)
           .with("metrics", metrics)
-          .result(kReferenceLaunches + static_cast<double>(launches.size())));
+          .result(kRequestLaunches + static_cast<double>(launches.size())));
 }
 
 std::vector<CountedInstruction> RemoteExecutor::count_source(const CountedLaunch& launch,
@@ -283,7 +299,7 @@ std::vector<CountedInstruction> RemoteExecutor::count_source(const CountedLaunch
                                                           .with("launch", wire::to_json(launch))
                                                           .with("seed", seed)
                                                           .with("kernel", kernel)
-                                                          .result(2 * kReferenceLaunches));
+                                                          .result(2 * kRequestLaunches));
 }
 
 }  // namespace gpuexp

@@ -15,6 +15,9 @@ struct RemoteOptions {
   std::function<std::unique_ptr<WorkerProcess>()> start;
   /// Maximum seconds of one launch; the worker is killed after a longer launch.
   double launch_timeout_s = 30.0;
+  /// Maximum seconds of a request that computes references: their fp64 kernels are far slower than
+  /// measured kernels, and the checks of users' kernels are interpreted.
+  double reference_timeout_s = 1200.0;
   /// True once the user requests a stop; a running launch then gets kInterruptedPatienceS to
   /// finish. An exception thrown by this function ends the waiting call.
   std::function<bool()> interrupted = [] { return false; };

@@ -13,8 +13,9 @@ template <>
 inline constexpr std::tuple kListedMembers<FileIdentity>{
     &FileIdentity::name, &FileIdentity::path, &FileIdentity::bytes, &FileIdentity::sha256};
 template <>
-inline constexpr std::tuple kListedMembers<Mismatch>{
-    &Mismatch::buffer, &Mismatch::index, &Mismatch::expected, &Mismatch::got, &Mismatch::allowed};
+inline constexpr std::tuple kListedMembers<Mismatch>{&Mismatch::buffer,   &Mismatch::index,
+                                                     &Mismatch::expected, &Mismatch::got,
+                                                     &Mismatch::allowed,  &Mismatch::is_unwritten};
 template <>
 inline constexpr std::tuple kListedMembers<RmsError>{&RmsError::buffer, &RmsError::got,
                                                      &RmsError::allowed};

@@ -2,7 +2,6 @@
 #include "infer/initial_declaration.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/foreign_clone.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
@@ -191,22 +191,9 @@ TEST_CASE("extents, roles and multiples of sizes are found by executing kernels"
   CHECK(declaration.instances == std::vector<std::string>{"matmul<16>"});
 }
 
-/// A folder of other people's kernels, which are not part of this repository; empty without one.
-fs::path foreign_folder(const std::string& name) {
-  const char* const folder = std::getenv("GPUEXP_FOREIGN_KERNELS");
-  if (!folder) {
-    skip(Tier::foreign, "GPUEXP_FOREIGN_KERNELS names no folder of other people's kernels");
-    return {};
-  }
-  const fs::path found = fs::path(folder) / name;
-  if (fs::is_directory(found)) return found;
-  skip(Tier::foreign, found.string() + " is no folder");
-  return {};
-}
-
 // siboehm/SGEMM_CUDA, commit 60cba6f: the launches are in src/runner.cu.
 TEST_CASE("matrix products of SGEMM_CUDA have their extents and roles", "[foreign]") {
-  const fs::path folder = foreign_folder("SGEMM_CUDA");
+  const fs::path folder = foreign_clone("siboehm+SGEMM_CUDA");
   if (folder.empty()) return;
   const std::map<std::string, std::string> multiples{
       {"1_naive", ""},

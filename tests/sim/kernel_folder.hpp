@@ -73,19 +73,20 @@ class KernelFolder {
   own::OwnFiles files_;
 };
 
-inline std::unique_ptr<Executor> executor() {
+inline std::unique_ptr<Executor> executor(const DeviceSpec& on = device()) {
   SimulatedOptions options;
   options.blocks = {ExecutedBlocks::kAll};
   options.launch_timeout_s = 300;  // other processes may use the CPU, too
-  return make_simulated_executor(device(), no_kernels(), options);
+  return make_simulated_executor(on, no_kernels(), options);
 }
 
 /// "" if the variant passes, otherwise what is wrong.
-inline std::string failure(const Family& family, const std::string& variant, const Values& values) {
+inline std::string failure(const Family& family, const std::string& variant, const Values& values,
+                           const DeviceSpec& on = device()) {
   INFO(variant << " " << describe(family, values));
   const Variant* const found = family.find(variant);
   REQUIRE(found);
-  const auto device_executor = executor();
+  const auto device_executor = executor(on);
   try {
     device_executor->set_up(family, values, 7);
     const Verification result = device_executor->verify(*found, Mode::cold);

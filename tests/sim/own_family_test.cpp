@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <iterator>
+#include <thread>
 
 #include "config/config_reader.hpp"
 #include "model/ceiling_source.hpp"
@@ -411,9 +412,83 @@ TEST_CASE("forbidden accesses and traps fail", "[own_family]") {
              contains_text("accesses.cu:14, block (0, 0, 0), thread (0, 0, 0)"));
   CHECK_THAT(failure(family, "reads_output"),
              contains_text("are read before anything wrote them: byte 0 of buffer y of 256 bytes; "
-                           "declare it as 'in_out y' if the kernel reads what is there before the "
-                           "launch"));
+                           "declare it as 'in y' if the kernel only reads it, or as 'in_out y' if "
+                           "the kernel reads what is there before the launch and writes it"));
   CHECK_THAT(failure(family, "traps"), contains_text("the kernel traps"));
+}
+
+TEST_CASE("the check of a normalization states the mean within the variance", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("layernorm.cu", R"(// gpuexp: N = 4
+// gpuexp: C = 768
+// gpuexp: x[N][C] = normal
+// gpuexp: y[N][C]
+// gpuexp: right = layernorm<<<N, 1>>>(x, y, C)
+// gpuexp: row_is_missing = layernorm<<<N - 1, 1>>>(x, y, C)
+// gpuexp: column_is_missing = layernorm<<<N, 1>>>(x, y, C - 1)
+// gpuexp: check y[i][j] = (x[i][j] - sum(k < C: x[i][k])/C) / sqrt(sum(k < C: (x[i][k] - sum(l < C: x[i][l])/C)^2)/C + 0.001)
+__global__ void layernorm(const float* x, float* y, int C) {
+  x += blockIdx.x * C, y += blockIdx.x * C;
+  float sum = 0, squares = 0;
+  for (int i = 0; i < C; ++i) sum += x[i];
+  for (int i = 0; i < C; ++i) squares += (x[i] - sum / C) * (x[i] - sum / C);
+  for (int i = 0; i < C; ++i) y[i] = (x[i] - sum / C) / sqrtf(squares / C + 0.001f);
+}
+)");
+  CHECK(failure(family, "right").empty());
+  CHECK_THAT(failure(family, "row_is_missing"),
+             contains_text("768 of 3072 elements are wrong; first y[2304]: the kernel did not "
+                           "write it, expected "));
+  CHECK(!failure(family, "column_is_missing").empty());
+}
+
+TEST_CASE("the time of a check does not count as that of a launch", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  constexpr double kLimitS = 2;
+  KernelFolder folder;
+  Family slow = folder.load("add.cu", kAddFile);
+  slow.reference = [reference = slow.reference](const void* problem, const void* data,
+                                                const std::vector<ReferenceView>& views) {
+    Steps steps = reference(problem, data, views);
+    HostLoop& loop = std::get<KernelStep>(steps.all().front().action).on_host;
+    loop.run = [run = loop.run](std::int64_t first, std::int64_t end) {
+      if (first == 0) std::this_thread::sleep_for(std::chrono::duration<double>(1.2 * kLimitS));
+      run(first, end);
+    };
+    return steps;
+  };
+  SimulatedOptions options;
+  options.launch_timeout_s = kLimitS;
+  const auto simulated = make_simulated_executor(device(), no_kernels(), options);
+  simulated->set_up(slow, {std::int64_t{1000}}, 7);
+  CHECK(simulated->verify(*slow.find("add"), Mode::cold).passed());
+}
+
+TEST_CASE("costly checks compare some of the elements", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  // 2^18 elements of 2^16 terms.
+  const Family& family = folder.load("scale.cu", R"(// gpuexp: n = 2^18
+// gpuexp: m = 2^16
+// gpuexp: in x[n] = integers(0, 9)
+// gpuexp: out y[n]
+// gpuexp: scale<<<n/256, 256>>>
+// gpuexp: too_many_terms = scale<<<n/256, 256>>>(x, y, m + 1)
+// gpuexp: check y[i] = sum(k < m: x[i])
+__global__ void scale(const float* x, float* y, int m) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  y[i] = m * x[i];
+}
+)");
+  const auto simulated = executor();
+  simulated->set_up(family, family.defaults(), 7);
+  const Verification right = simulated->verify(*family.find("scale"), Mode::cold);
+  CHECK(right.passed());
+  CHECK(right.elements == 1 << 18);
+  CHECK(right.checked > 100);
+  CHECK(right.checked < 8192);
+  CHECK(!simulated->verify(*family.find("too_many_terms"), Mode::cold).passed());
 }
 
 TEST_CASE("large launches and their references are sampled", "[own_family]") {

@@ -53,6 +53,14 @@ __global__ void no_numbers(const float* x, float* y, int n) { softmax(x, y, n, n
 __global__ void off_by_a_thousandth(const float* x, float* y, int n) { softmax(x, y, n, 1.001f); }
 )";
 
+std::string with_reference(const std::string& text, const std::string& from,
+                           const std::string& to) {
+  std::string changed = text;
+  const std::size_t at = changed.find(from);
+  REQUIRE(at != std::string::npos);
+  return changed.replace(at, from.size(), to);
+}
+
 TEST_CASE("variants are compared with a kernel of the file", "[own_reference]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
@@ -67,12 +75,32 @@ TEST_CASE("variants are compared with a kernel of the file", "[own_reference]") 
              contains_text("Expected values: y from the reference by_definition; "));
 }
 
-std::string with_reference(const std::string& text, const std::string& from,
-                           const std::string& to) {
-  std::string changed = text;
-  const std::size_t at = changed.find(from);
-  REQUIRE(at != std::string::npos);
-  return changed.replace(at, from.size(), to);
+TEST_CASE("variants are compared with the first one", "[own_reference]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const std::string text =
+      with_reference(kWithReference, "reference by_definition<<<rows, 1>>>", "reference first");
+  const Family& family = folder.load("softmax.cu", text);
+  CHECK(failure(family, "right").empty());
+  for (const char* wrong : {"zeros", "no_numbers", "last_row_is_missing", "off_by_a_thousandth"}) {
+    INFO(wrong);
+    CHECK_THAT(failure(family, wrong), contains_text(" of 480 elements "));
+  }
+  CHECK_THAT(failure(family, "last_row_is_missing"),
+             contains_text("first y[384]: the kernel did not write it, expected 0.0"));
+  const KernelFiles files = folder.files().callbacks();
+  const auto own = [&](const char* variant) {
+    return files.compared_with_itself(family, *family.find(variant));
+  };
+  CHECK(own("right") == std::vector<std::string>{"y"});
+  CHECK(own("zeros").empty());
+  // The first variant is launched twice, so elements that it never writes are found.
+  const std::string incomplete =
+      with_reference(text, "// gpuexp: right<<<rows, 32>>>", "// gpuexp: first = right<<<1, 32>>>");
+  KernelFolder other;
+  CHECK_THAT(
+      failure(other.load("softmax.cu", incomplete), "first"),
+      contains_text("384 of 480 elements are wrong; first y[96]: the kernel did not write it"));
 }
 
 TEST_CASE("an element that the reference does not write is equal to no result", "[own_reference]") {

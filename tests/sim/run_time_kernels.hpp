@@ -24,15 +24,28 @@ inline std::string lacks_compiler() {
 class RunTimeKernels {
  public:
   /// `file` is relative to the source folder.
-  RunTimeKernels(const std::string& file, int compute_capability)
+  RunTimeKernels(const std::string& file, int compute_capability,
+                 const CompileOptions& options = {})
       : path_(std::string(GPUEXP_SOURCE_DIR) + "/" + file),
         compute_capability_(compute_capability),
-        module_(SourceCompiler(ToolkitTools::found(), {}).compile(path_, {}, compute_capability)) {
+        module_(
+            SourceCompiler(ToolkitTools::found(), {}).compile(path_, options, compute_capability)) {
     for (const auto& [name, row] : module_->kernels().rows()) {
       table_.push_back(row);
       table_.back().host_function = &row;
     }
     resources_ = KernelResources(table_.data(), table_.size());
+  }
+
+  /// The lowered name of the only kernel whose name has this part.
+  std::string name_with(const std::string& part) const {
+    std::string name;
+    for (const auto& [lowered_name, row] : module_->kernels().rows()) {
+      if (lowered_name.find(part) == std::string::npos) continue;
+      CHECK(name.empty());
+      name = lowered_name;
+    }
+    return name;
   }
 
   /// FILE:LINE, as a Fault names it, of the only line that contains the text.

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "own/check_evaluation.hpp"
 #include "own/check_expression.hpp"
-#include "own/check_program.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::own {

@@ -1,6 +1,4 @@
 // Checks: their programs, magnitudes, numbers of roundings, and error messages.
-#include "own/check_program.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/random_bits.hpp"
+#include "own/check_evaluation.hpp"
 #include "own/check_expression.hpp"
 #include "support/catch.hpp"
 

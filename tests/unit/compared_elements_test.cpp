@@ -63,10 +63,20 @@ TEST_CASE("elements are drawn only if the reference's operations exceed the boun
   CHECK(share(static_cast<double>(n) / 4) == 0.25);
   CHECK(affordable_draw(share(static_cast<double>(n)), n, n, 7).is_all());
   CHECK(affordable_draw(0.25, n, n, 7) == drawn_share(0.25, 7));
-  // At least 4096 elements, or all if there are fewer.
-  CHECK(affordable_draw(0, n, n, 7) == drawn_share(4096.0 / static_cast<double>(n), 7));
-  CHECK(affordable_draw(0, 4096, 4096, 7).is_all());
-  CHECK(!affordable_draw(0, 4097, 4097, 7).is_all());
+  // 4096 elements, unless they take more than 8 times the intended time: then at least 1024.
+  const auto drawn = [&](double elements) {
+    return drawn_share(elements / static_cast<double>(n), 7);
+  };
+  const auto draw_for = [&](double affordable) {
+    return affordable_draw(affordable / static_cast<double>(n), n, n, 7);
+  };
+  CHECK(draw_for(5000) == drawn(5000));
+  CHECK(draw_for(512) == drawn(4096));
+  CHECK(draw_for(256) == drawn(2048));
+  CHECK(draw_for(128) == drawn(1024));
+  CHECK(draw_for(0) == drawn(1024));
+  CHECK(affordable_draw(0, 1024, 1024, 7).is_all());
+  CHECK(!affordable_draw(0, 1025, 1025, 7).is_all());
   // If only some blocks wrote, the number of drawn elements stays the same.
   CHECK(affordable_draw(0.25, n, n / 2, 7) == drawn_share(0.5, 7));
   CHECK(affordable_draw(0.25, n, n / 4, 7).is_all());
@@ -102,6 +112,20 @@ TEST_CASE("unwritten elements are NaN in floating-point outputs that are not inp
   for (const DataType type :
        {DataType::int32, DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64})
     CHECK(!is_nan(BufferRole::output, type));
+}
+
+TEST_CASE("outputs without NaN are compared completely, unless that takes too long") {
+  const std::int64_t n = 1 << 20;
+  const auto problem = toy_family().make_problem({n, 0.5, std::string("narrow")});
+  Buffer buffer = toy_family().buffers.back();
+  const std::int64_t count = buffer.count(problem.get());
+  const auto draw = [&](DataType type, double share) {
+    buffer.type = [type](const void*) { return type; };
+    return affordable_draw(buffer, problem.get(), share, 7);
+  };
+  CHECK(draw(DataType::fp32, 0.2) == affordable_draw(0.2, count, count, 7));
+  CHECK(draw(DataType::int32, 0.2).is_all());
+  CHECK(draw(DataType::int32, 0.1) == affordable_draw(0.1, count, count, 7));
 }
 
 TEST_CASE("a reference runs at a plain kernel's rate, the datasheet's, or the lowest listed rate") {
@@ -201,6 +225,52 @@ TEST_CASE("drawn elements are compared, and a NaN fails anywhere") {
     REQUIRE(v.first_wrong.size() == 1);
     CHECK(v.first_wrong.front().index == static_cast<std::int64_t>(ones.first(false)));
     CHECK_THAT(failure_of(v), contains_text("got nan, which is always wrong"));
+  }
+}
+
+TEST_CASE("elements that the kernel did not write are named so") {
+  struct Case {
+    DataType type;
+    bool is_poisoned;
+    double got;
+    const char* text;
+    const char* got_text;
+  };
+  const auto poison = [](DataType type) { return poisoned_element(type); };
+  for (const Case& c :
+       {Case{DataType::fp64, true, poison(DataType::fp64),
+             "y[3]: the kernel did not write it, expected 1", "unwritten"},
+        Case{DataType::fp32, true, poison(DataType::fp32),
+             "y[3]: the kernel did not write it, expected 1", "unwritten"},
+        Case{DataType::fp16, true, poison(DataType::fp16),
+             "y[3]: the kernel did not write it, expected 1", "unwritten"},
+        Case{DataType::bf16, true, poison(DataType::bf16),
+             "y[3]: the kernel did not write it, expected 1", "unwritten"},
+        // The NaN that operations return has another sign or fewer bits.
+        Case{DataType::fp32, true, std::nan(""), "y[3]: expected 1, got nan, allowed ±0", "nan"},
+        Case{DataType::fp32, true, -std::nan(""), "y[3]: expected 1, got nan, allowed ±0", "nan"},
+        Case{DataType::fp32, false, poison(DataType::fp32), "y[3]: expected 1, got nan, allowed ±0",
+             "nan"},
+        // All bits set is also an integer that a kernel may write.
+        Case{DataType::uint8, true, 255,
+             "y[3]: expected 1, got 255 as if the kernel did not write it, allowed ±0", "255"},
+        Case{DataType::int32, true, -1,
+             "y[3]: expected 1, got -1 as if the kernel did not write it, allowed ±0", "-1"},
+        Case{DataType::int32, false, -1, "y[3]: expected 1, got -1, allowed ±0", "-1"},
+        Case{DataType::uint8, true, 254, "y[3]: expected 1, got 254, allowed ±0", "254"}}) {
+    CAPTURE(name_of(c.type), c.is_poisoned, c.got);
+    Comparison comparison{};
+    comparison.type = c.type;
+    comparison.is_poisoned = c.is_poisoned;
+    Verification v;
+    v.wrong = v.checked = 1;
+    v.first_wrong = {mismatch_of("y", comparison, 3, 1, c.got, 0)};
+    CHECK_THAT(failure_of(v), contains_text(c.text));
+    CHECK(v.first_wrong.front().got_text() == c.got_text);
+    // Without an expected value: the element was not drawn.
+    v.first_wrong = {mismatch_of("y", comparison, 3, std::nan(""), c.got, 0)};
+    if (v.first_wrong.front().is_unwritten && std::isnan(c.got))
+      CHECK(failure_of(v).ends_with("y[3]: the kernel did not write it"));
   }
 }
 

@@ -76,6 +76,80 @@ TEST_CASE("statements of expected values that are not understood are refused",
   CHECK(values_error("x[4] = x.npz").ends_with(", zeros, FILE.npy, or a number"));
 }
 
+TEST_CASE("the first variant may be the reference of the others", "[expected_values]") {
+  const std::string two =
+      "x[64]\nout y[64]\nout count[1]\nslow = both<<<1, 1>>>\nfast = both<<<1, 64>>> vs slow\n";
+  const std::string statement = "reference first\n";
+  CHECK(values_error(two + statement + "tolerance 1e-5").empty());
+  CHECK(values_error(two + statement + "check y[i] = x[i]").empty());
+  CHECK(values_error(statement + two + "check y = y.npy\ntolerance 0").empty());
+  const Family of_first = family(two + statement + "tolerance 1e-5");
+  CHECK_THAT(of_first.tolerance_derivation,
+             contains_text("Expected values: y from the first variant, slow, count from the first "
+                           "variant, slow; "));
+  CHECK(of_first.buffers.at(1).has_reference);
+  // A kernel may be called `first`.
+  CHECK(values_error(two + "reference first<<<1, 1>>>")
+            .starts_with("k.cu:6:22: the file has no kernel 'first'"));
+  struct Case {
+    std::string statements;
+    std::string error;
+  };
+  for (const Case& c :
+       {Case{two + "reference first",
+             "k.cu:6:22: the expected values of y have rounding errors that are "
+             "not known; declare a tolerance, such as 'tolerance 1e-5', relative "
+             "to the largest expected magnitude"},
+        Case{two + statement + statement,
+             "k.cu:7:12: the reference is declared twice, first in line 6"},
+        Case{two + statement + "reference counted<<<1, 1>>>",
+             "k.cu:7:12: the reference is declared twice, first in line 6"},
+        Case{two + "reference counted<<<1, 1>>>\n" + statement,
+             "k.cu:7:12: the reference is declared twice, first in line 6"},
+        Case{two + statement + "check y[i] = x[i]\ncheck count = c.npy",
+             "k.cu:6:22: the reference gives no expected values, because every output that it "
+             "writes has a check; remove the reference or a check"},
+        Case{kTwice + "reference first",
+             "k.cu:5:22: 'reference first' compares other variants with the first, but twice is "
+             "the only variant; declare another one, a check, or 'reference KERNEL<<<GRID, "
+             "BLOCK>>>'"}}) {
+    CAPTURE(c.statements);
+    CHECK(values_error(c.statements) == c.error);
+  }
+}
+
+std::string problem_error(const std::string& statements) {
+  const Family declared = family(statements);
+  try {
+    declared.make_problem(declared.defaults());
+  } catch (const DeclarationError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a check of which few elements take minutes is refused before anything runs",
+          "[expected_values]") {
+  const auto error = [](const std::string& n, const std::string& y, const std::string& check) {
+    return problem_error("n = " + n + "\nin x[n]\nout y[" + y + "]\ntwice<<<1, 64>>>\ntolerance " +
+                         "1e-5\ncheck " + check);
+  };
+  // A sum of n terms in each of n elements, and a sum of 2^30 terms in one element.
+  CHECK(error("2^20", "n", "y[i] = sum(k < n: x[k]*x[i])").empty());
+  CHECK(error("2^30", "1", "y[i] = sum(k < n: x[k])").empty());
+  CHECK(error("2^14", "n", "y[i] = sum(k < n: sum(l < n: x[l])*x[k])").empty());
+  CHECK(error("2^14", "n", "y[i] = sum(k < n: sum(l < n: x[l] + x[k]))") ==
+        "k.cu:6:18: the check of y needs 1.61 billion operations for one element, and at least "
+        "1024 elements are evaluated; expected at most 2^40 operations in total: choose a smaller "
+        "problem, or declare expected values that are computed once, by 'reference "
+        "KERNEL<<<GRID, BLOCK>>>' or 'check y = FILE.npy'");
+  CHECK_THAT(error("2^20", "1", "y[i] = sum(k < n: sum(l < n: x[l] + x[k]))"),
+             contains_text("operations for one element, at least 25.8 billion of them one after "
+                           "another; expected at most 2^28"));
+  CHECK_THAT(error("1000", "1", "y[i] = sum(j < n: sum(k < n: sum(l < n: x[l] + x[k] + x[j])))"),
+             contains_text("at least 9 billion of them one after another"));
+}
+
 TEST_CASE("floating-point values of a reference or a file need a tolerance", "[expected_values]") {
   const std::string missing =
       ": the expected values of y have rounding errors that are not known; declare a tolerance, "

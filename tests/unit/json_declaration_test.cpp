@@ -99,6 +99,16 @@ TEST_CASE("folders are relative to a file in the current folder", "[json_declara
   CHECK(absolute.declaration.options.at(0) == "-I/opt/common");
 }
 
+TEST_CASE("the reference is a launch or the first variant", "[json_declaration]") {
+  const std::string variants = "\"variants\": {\"b\": \"f<<<1, 1>>>\", \"a\": \"g<<<1, 1>>>\"}, ";
+  const Declaration first = declared(variants + "\"reference\": \"first\"");
+  CHECK(first.reference->is_first);
+  CHECK(first.variants.front().id == "b");
+  CHECK(first.reference->place.entry->path == "$.reference");
+  CHECK(error_of(variants + "\"reference\": [\"first\", \"f<<<1, 1>>>\"]") ==
+        "$.reference[1]: the reference is declared twice, first in $.reference[0]");
+}
+
 TEST_CASE("macros are an object or a list", "[json_declaration]") {
   CHECK(declared("\"define\": [\"TILE=32\", \"FAST\"]").options ==
         std::vector<std::string>{"-DTILE=32", "-DFAST"});

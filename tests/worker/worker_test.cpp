@@ -60,6 +60,8 @@ std::unique_ptr<Executor> scripted(const std::string& fault) {
     if (fault == "every_set_up" && call == "set_up 1") std::abort();
     if (fault == "no_power" && call == "sustain first second even warm")
       throw DeviceError("no power", DeviceFault::refused);
+    if (fault == "hang_reference" && call == "poison second")
+      std::this_thread::sleep_for(std::chrono::hours(1));
     if (call != "sample second 7") return;
     if (fault == "crash") std::abort();
     if (fault == "exit") std::_Exit(7);
@@ -102,6 +104,7 @@ struct WorkerRun {
       return std::make_unique<ChildProcess>(std::vector<std::string>{"worker", its});
     };
     remote.launch_timeout_s = 0.5;
+    remote.reference_timeout_s = 1;
     Experiment e;
     e.name = "toy";
     e.family = toy_registry().find("toy");
@@ -211,6 +214,9 @@ TEST_CASE("a fault that ends a worker fails only its cell, and the reason descri
       Case{"exit", Status::failed, "the worker process ended during sample: exit code 7", 2},
       Case{"kill_always", Status::failed, "ended during launch of second: signal 9", 3},
       Case{"hang", Status::timeout, "sample did not end within 1 s; --launch-timeout", 2},
+      // No time limit of the kernel: its status is not `timeout`.
+      Case{"hang_reference", Status::failed,
+           "the expected values were not computed within 1 s (poison of second)", 2},
       Case{"illegal", Status::failed, "cudaErrorIllegalAddress", 2},
       Case{"refused", Status::failed, "cudaErrorInvalidValue", 1},
       Case{"malformed", Status::failed, "m.mtx:3: the row is '0'", 1},

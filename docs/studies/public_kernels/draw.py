@@ -39,7 +39,7 @@ def is_definition(text, parenthesis):
 
 
 def kernels_of(folder, row):
-    git = ["git", "--git-dir", str(folder)]
+    git = ["git", "-C", str(folder)]
     listed = subprocess.run([*git, "ls-tree", "-r", "--name-only", row["commit"]],
                             check=True, capture_output=True, text=True).stdout.splitlines()
     kernels = []

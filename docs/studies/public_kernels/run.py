@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Runs the declarations of expected.csv, and prints a table of CSV.
+
+    run.py FOLDER verify     verdicts in the simulator, compared with the expected ones
+    run.py FOLDER predict    predicted times at the sizes of column `timed`
+    run.py FOLDER measure    verdicts and median times on this machine's GPU at these sizes
+
+FOLDER has a work tree OWNER+NAME of each repository, at the commit of repositories.csv. Exit
+status 1 if a verdict is not the expected one.
+"""
+import argparse
+import csv
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent.resolve()
+
+
+def declared_kernels(only):
+    with open(HERE / "expected.csv", newline="") as file:
+        return [row for row in csv.DictReader(file)
+                if row["declaration"] and (not only or row["draw"] in only)]
+
+
+def workplace(folder, place):
+    """Sources in declarations are relative to the folder of clones, which is not written to."""
+    for clone in folder.iterdir():
+        (place / clone.name).symlink_to(clone.resolve())
+    for declaration in (HERE / "declarations").iterdir():
+        (place / declaration.name).write_text(declaration.read_text())
+
+
+def run(program, arguments, place):
+    """What the program printed to stdout, and its error on one line without the place."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    error = done.stderr.strip().replace(f"{place}/", "").replace("\n", " ")
+    return done.stdout, error if done.returncode else ""
+
+
+def rows_of(program, arguments, place):
+    """The rows of a run, or one with its error. Addresses differ from run to run."""
+    printed, error = run(program, [*arguments, "--csv", "-", "--quiet"], place)
+    rows = list(csv.DictReader(printed.splitlines()))
+    for row in rows or [{"status": "error", "reason": error}]:
+        yield {**row, "reason": re.sub(r"0x[0-9a-f]+", "0x…", row["reason"])}
+
+
+def sizes(kernel):
+    return [word for value in kernel["timed"].split() for word in ("--set", value)]
+
+
+def is_expected(kernel, row):
+    if row["status"] != kernel["expected"]:
+        return False
+    line = kernel["fault_line"]
+    return kernel["fault"] in row["reason"] and (
+        not line or re.search(rf":{line}\b", row["reason"]) is not None)
+
+
+def verify(kernel, options, declaration, place):
+    begin = time.monotonic()
+    rows = list(rows_of(options.gpuexp, ["verify", declaration, "--simulate", options.gpu,
+                                         "--launch-timeout", "60"], place))
+    seconds = time.monotonic() - begin
+    as_expected = len(rows) == 1 and is_expected(kernel, rows[0])
+    return {"expected": kernel["expected"], "verdict": rows[0]["status"],
+            "as_expected": "yes" if as_expected else "no", "seconds": f"{seconds:.1f}",
+            "reason": rows[0]["reason"]}
+
+
+def predict(kernel, options, declaration, place):
+    printed, error = run(options.gpuexp, ["predict", declaration, "--gpu", options.gpu, "--csv",
+                                          *sizes(kernel)], place)
+    cells = list(csv.reader(printed.splitlines()))
+    _, time_us, bound_by, limit_us, limit_by, _ = cells[0] if cells else [""] * 6
+    return {"sizes": kernel["timed"], "predicted_us": time_us, "bound_by": bound_by,
+            "limit_us": limit_us, "limit_by": limit_by, "error": error}
+
+
+def measure(kernel, options, declaration, place):
+    row = next(rows_of(options.gpuexp, ["run", declaration, *sizes(kernel)], place))
+    return {"sizes": kernel["timed"], "verdict": row["status"],
+            "median_us": row.get("time_median_us", ""), "predicted_us": row.get("predicted_us", ""),
+            "reason": row["reason"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("action", choices=["verify", "predict", "measure"])
+    parser.add_argument("--gpuexp", default="gpuexp", help="the program (default: gpuexp)")
+    parser.add_argument("--gpu", default="h200", help="GPU without measure (default: h200)")
+    parser.add_argument("--only", action="append", help="number of a draw; may be repeated")
+    options = parser.parse_args()
+    action = {"verify": verify, "predict": predict, "measure": measure}[options.action]
+    kernels = [kernel for kernel in declared_kernels(options.only)
+               if options.action == "verify" or kernel["timed"]]
+    table = None
+    with tempfile.TemporaryDirectory() as place:
+        workplace(options.folder, pathlib.Path(place))
+        for kernel in kernels:
+            row = {"draw": kernel["draw"], "kernel": kernel["kernel"],
+                   **action(kernel, options, f"{place}/{kernel['declaration']}", place)}
+            if not table:
+                table = csv.DictWriter(sys.stdout, row, lineterminator="\n")
+                table.writeheader()
+            table.writerow(row)
+            sys.stdout.flush()
+            kernel["differs"] = row.get("as_expected") == "no"
+    return 1 if any(kernel["differs"] for kernel in kernels) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
