@@ -3,11 +3,11 @@
 
 namespace gpuexp {
 
-/// About so many elements are drawn, also if fewer would take the intended time...
+/// Approximate number of drawn elements, or more if they take at most the intended time.
 inline constexpr double kUsualDrawnElements = 4096;
-/// ...unless they take more than this multiple of the intended time.
+/// Fewer are drawn if they take more than this multiple of the intended time.
 inline constexpr double kMaxDrawTime = 8;
-/// About so many elements are drawn in any case, or all if the output has fewer.
+/// Approximate minimum number of drawn elements. All are compared if the output has fewer.
 inline constexpr double kMinDrawnElements = 1024;
 
 }  // namespace gpuexp

@@ -33,9 +33,9 @@ struct SplitSum {
   int top = 0;       // State::top with only the sum above earlier operands
   int next = 0;      // position of its `sum_next`
   int part = 0;      // the part that is being computed
-  double terms = 0;  // of the whole sum
+  double terms = 0;  // number of terms of the whole sum
   double part_terms = 0;
-  Checked total;             // of the parts that are computed
+  Checked total;             // sum of the computed parts
   bool is_computed = false;  // this thread has computed all of its parts
 };
 

@@ -31,7 +31,7 @@ double drawn_elements(const ElementDraw& draw, std::int64_t count) {
 /// long sums, than with a thread per element.
 bool is_faster_by_block(const CheckProgram& program, double elements) {
   constexpr double kThreads = 1 << 17;  // about as many as a GPU executes at a time
-  constexpr double kCombine = 30;       // adding the parts takes the time of so many instructions
+  constexpr double kCombine = 30;       // instructions that take as long as adding the parts
   const double split_cost = program.cost - program.unsplit_cost;
   const double by_thread = program.cost * std::max(1.0, elements / kThreads);
   const double by_block = (program.unsplit_cost + split_cost / kSumParts + kCombine) *

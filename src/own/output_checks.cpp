@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "family/draw_limits.hpp"
+#include "own/check_costs.hpp"
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
 #include "own/work_amounts.hpp"
@@ -14,16 +15,6 @@
 namespace gpuexp::own {
 
 namespace {
-
-/// Values of the parameters as the kernels get them.
-Names names_of_checks(const Bound& bound, const Names& names) {
-  Names rounded = names;
-  for (const std::string& name : bound.fp32_parameters) {
-    auto* const real = std::get_if<double>(&rounded.find(name)->second);
-    if (real) *real = static_cast<float>(*real);
-  }
-  return rounded;
-}
 
 // ---- sums that cancel
 
@@ -58,26 +49,6 @@ void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProble
                    terms, input->declared.name, text_of(input->declared)));
 }
 
-/// Without `rounding.exact_limit`: magnitudes do not shrink.
-CompiledCheck compiled_without_rounding(const Bound& bound, std::size_t output,
-                                        const OwnProblem& problem, const OwnData& data) {
-  CheckBuffers buffers;
-  const auto view = [&](std::size_t i) {
-    return CheckBuffer{data.buffers[i], bound.buffers[i].type, problem.extents[i]};
-  };
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.buffers[i].role == BufferRole::input)
-      buffers.inputs[bound.buffers[i].declared.name] = view(i);
-  }
-  buffers.output_extents = problem.extents[output];
-  buffers.output_type = bound.buffers[output].type;
-  if (bound.buffers[output].role == BufferRole::in_out) buffers.before = view(output);
-  const DeclaredCheck& check = *bound.check_of(output);
-  return at_place(bound.file, check.place, [&] {
-    return check.check.compiled(names_of_checks(bound, problem.names), buffers);
-  });
-}
-
 // ---- costs
 
 /// "0.5 million", "69 billion".
@@ -89,7 +60,7 @@ std::string count_text(double count) {
 /// Refuses checks whose evaluation would take minutes on a GPU, although few elements are
 /// evaluated.
 void refuse_cost(const Bound& bound, std::size_t output, const OwnProblem& problem) {
-  constexpr double kMaxOperations = 0x1p40;  // of all elements that are evaluated in any case
+  constexpr double kMaxOperations = 0x1p40;  // for the minimum number of drawn elements
   constexpr double kMaxInSequence = 0x1p28;  // a thread of an H200 executes 3·10^6 in a second
   const CheckCost cost = cost_of(bound, output, problem);
   const double elements = std::min(kMinDrawnElements, static_cast<double>(problem.count(output)));
@@ -136,14 +107,6 @@ CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnPr
   CompiledCheck compiled = compiled_without_rounding(bound, output, problem, data);
   set_rounding(bound, output, problem, compiled.program.rounding);
   return compiled;
-}
-
-CheckCost cost_of(const Bound& bound, std::size_t output, const OwnProblem& problem) {
-  const OwnData no_data{std::vector<void*>(bound.buffers.size(), nullptr)};
-  const CompiledCheck compiled = compiled_without_rounding(bound, output, problem, no_data);
-  const CheckProgram& program = compiled.program;
-  return {program.cost, program.unsplit_cost + (program.cost - program.unsplit_cost) / kSumParts,
-          compiled.terms};
 }
 
 CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,

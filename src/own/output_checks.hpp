@@ -17,15 +17,6 @@ CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnPr
 CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
                         const OwnData& data);
 
-/// Upper bounds on what one element of a check needs. A sum whose number of terms depends on a
-/// buffer counts as one term.
-struct CheckCost {
-  double operations = 0;   ///< executed instructions
-  double in_sequence = 0;  ///< of these, if kSumParts threads share the terms of long sums
-  double terms = 0;        ///< of all sums
-};
-CheckCost cost_of(const Bound& bound, std::size_t output, const OwnProblem& problem);
-
 /// Operations of the checks of all outputs, as many as take the time of their interpretation.
 double reference_operations(const Bound& bound, const OwnProblem& problem);
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "device/hardware_sizes.hpp"
-#include "own/output_checks.hpp"
+#include "own/check_costs.hpp"
 
 namespace gpuexp::own {
 

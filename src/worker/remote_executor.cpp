@@ -87,7 +87,7 @@ class RemoteExecutor::Call {
     return receive(launches).done;
   }
 
-  /// Of a request that computes references, which is no launch of the measured kernel: a row whose
+  /// For a request that computes references, which is no launch of the measured kernel: a row whose
   /// references take too long has failed, but its kernel has not exceeded its time.
   Json result_of_reference() {
     send();

@@ -422,7 +422,7 @@ TEST_CASE("the check of a normalization states the mean within the variance", "[
   KernelFolder folder;
   const Family& family = folder.load("layernorm.cu", R"(// gpuexp: N = 4
 // gpuexp: C = 768
-// gpuexp: x[N][C] = normal
+// gpuexp: x[N][C] = uniform(0, 1)
 // gpuexp: y[N][C]
 // gpuexp: right = layernorm<<<N, 1>>>(x, y, C)
 // gpuexp: row_is_missing = layernorm<<<N - 1, 1>>>(x, y, C)

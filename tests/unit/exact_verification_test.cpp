@@ -76,6 +76,51 @@ TEST_CASE("a kernel that fails only with exact sums is incorrect", "[exact_verif
   CHECK(rows[1].status == Status::passed);
 }
 
+TEST_CASE("the variant with which others are compared is unverified", "[exact_verification]") {
+  const auto is_first = [](const Family& of, const Variant& variant) {
+    return variant.id == "first" ? std::vector<std::string>{of.buffers.back().name}
+                                 : std::vector<std::string>();
+  };
+  OwnToyRun run;
+  run.answer.family = nullptr;
+  run.files.compared_with_itself = is_first;
+  const std::string output = run.family.buffers.back().name;
+  const auto rows = run.run();
+  CHECK(rows[0].status == Status::unverified);
+  CHECK(rows[0].reason == "other variants are compared with its " + output);
+  CHECK(!rows[0].verification);
+  CHECK(rows[1].status == Status::passed);
+  CHECK(rows[1].verification);
+  // Launches of one kernel with different results are wrong.
+  OwnToyRun varies;
+  varies.answer.family = nullptr;
+  varies.files.compared_with_itself = is_first;
+  varies.executor.verification = [](const std::string&, int) { return wrong(1); };
+  CHECK(varies.run()[0].status == Status::incorrect);
+}
+
+TEST_CASE("a NaN may be due to an output that the kernel reads", "[exact_verification]") {
+  const auto reason = [](const Mismatch& mismatch, bool has_unchecked) {
+    OwnToyRun run;
+    run.answer.family = nullptr;
+    run.family.buffers.push_back(run.family.buffers.back());
+    run.family.buffers.back().name = "w";
+    run.family.buffers.back().has_reference = !has_unchecked;
+    run.executor.verification = [&](const std::string&, int) {
+      Verification v = wrong(1);
+      v.first_wrong = {mismatch};
+      return v;
+    };
+    return run.run()[0].reason;
+  };
+  const std::string hint =
+      "; w is an output without contents: declare it as 'in w' if the kernel only reads it";
+  CHECK(reason({"y", 3, 1, std::nan(""), 0}, true).ends_with(hint));
+  CHECK(!reason({"y", 3, 1, std::nan(""), 0}, false).ends_with(hint));
+  CHECK(!reason({"y", 3, 1, std::nan(""), 0, true}, true).ends_with(hint));
+  CHECK(!reason({"y", 3, 1, 2, 0}, true).ends_with(hint));
+}
+
 TEST_CASE("without exact sums a row says that a term could be missing", "[exact_verification]") {
   OwnToyRun run;
   run.answer = {nullptr, "no contents make the sums exact"};
