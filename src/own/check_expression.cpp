@@ -113,6 +113,12 @@ class CheckRules {
   int sums_ = 0;
 };
 
+bool uses_name(const Node& node, const std::string& name) {
+  return (node.kind == NodeKind::name && node.name == name) ||
+         std::ranges::any_of(node.operands,
+                             [&](const NodePointer& operand) { return uses_name(*operand, name); });
+}
+
 bool reads_output(const Node& node) {
   return node.kind == NodeKind::before ||
          std::any_of(node.operands.begin(), node.operands.end(),
@@ -130,11 +136,23 @@ class RoundingCount {
       ranges_.push_index(indices[d], static_cast<double>(extents[d]) - 1);
   }
 
-  ErrorTerms count(const Node& node) {
+  ErrorTerms total(const Node& root) {
+    const Roundings all = count(root);
+    return {all.summed + all.shared, all.operations, depends_on_data_};
+  }
+
+ private:
+  struct Roundings {
+    double summed = 0;  ///< terms of sums, except:
+    double shared = 0;  ///< terms of sums that are equal in all terms of the enclosing sum
+    double operations = 0;
+  };
+
+  Roundings count(const Node& node) {
     switch (node.kind) {
       case NodeKind::integer:
       case NodeKind::real:
-      case NodeKind::name: return {0, 1};
+      case NodeKind::name: return {0, 0, 1};
       case NodeKind::sum: return sum(node);
       case NodeKind::conditional: return larger(count(node.operand(1)), count(node.operand(2)));
       case NodeKind::negate: return count(node.operand(0));
@@ -150,26 +168,27 @@ class RoundingCount {
       default: return {};  // loads, comparisons and logical operations
     }
   }
-  bool depends_on_data() const { return depends_on_data_; }
 
- private:
-  static ErrorTerms larger(const ErrorTerms& a, const ErrorTerms& b) {
-    return {std::max(a.summed, b.summed), std::max(a.operations, b.operations)};
+  static Roundings larger(const Roundings& a, const Roundings& b) {
+    return {std::max(a.summed, b.summed), std::max(a.shared, b.shared),
+            std::max(a.operations, b.operations)};
   }
-  static ErrorTerms both(const ErrorTerms& a, const ErrorTerms& b) {
-    return {a.summed + b.summed, a.operations + b.operations};
+  static Roundings both(const Roundings& a, const Roundings& b) {
+    return {a.summed + b.summed, a.shared + b.shared, a.operations + b.operations};
   }
-  static ErrorTerms rounded(const ErrorTerms& a, double roundings) {
-    return {a.summed, a.operations + roundings};
+  static Roundings rounded(Roundings a, double roundings) {
+    a.operations += roundings;
+    return a;
   }
 
-  ErrorTerms function(const Node& node) {
-    ErrorTerms terms = count(node.operand(0));
+  Roundings function(const Node& node) {
+    Roundings terms = count(node.operand(0));
     if (const int factors = whole_exponent(node); factors > 0)
-      return {terms.summed * factors, terms.operations * factors + factors - 1};
+      return {terms.summed * factors, terms.shared * factors,
+              terms.operations * factors + factors - 1};
     const bool is_choice = node.name == "min" || node.name == "max";
     for (std::size_t i = 1; i < node.operands.size(); ++i) {
-      const ErrorTerms other = count(node.operand(i));
+      const Roundings other = count(node.operand(i));
       terms = is_choice ? larger(terms, other) : both(terms, other);
     }
     if (is_choice || node.name == "abs" || node.name == "floor" || node.name == "ceil" ||
@@ -180,19 +199,26 @@ class RoundingCount {
     return rounded(terms, is_basic ? 1 : kFunctionRoundings);
   }
 
-  ErrorTerms sum(const Node& node) {
+  // A kernel may add all terms of nested sums one after another, so that their numbers multiply.
+  // Where the inner sum is the same in all terms of the outer one, its relative error is, too.
+  Roundings sum(const Node& node) {
+    const bool is_shared = !enclosing_.empty() && !uses_name(node, enclosing_.back());
     double terms = ranges_.max_terms(node);
     if (std::isinf(terms)) {
       depends_on_data_ = true;
       terms = 1;
     }
     ranges_.push_index(node.name, terms - 1);
-    const ErrorTerms term = count(node.operand(1));
+    enclosing_.push_back(node.name);
+    const Roundings term = count(node.operand(1));
+    enclosing_.pop_back();
     ranges_.pop_index();
-    return {terms * std::max(1.0, term.summed), term.operations};
+    const double summed = terms * std::max(1.0, term.summed) + term.shared;
+    return {is_shared ? 0 : summed, is_shared ? summed : 0, term.operations};
   }
 
   CheckRanges ranges_;
+  std::vector<std::string> enclosing_;  ///< indices of the enclosing sums
   bool depends_on_data_ = false;
 };
 
@@ -230,10 +256,7 @@ bool Check::reads_before() const {
 
 ErrorTerms Check::terms(const Names& parameters,
                         const std::vector<std::int64_t>& output_extents) const {
-  RoundingCount roundings(parameters, indices_, output_extents);
-  ErrorTerms terms = roundings.count(expression_.root());
-  terms.depends_on_data = roundings.depends_on_data();
-  return terms;
+  return RoundingCount(parameters, indices_, output_extents).total(expression_.root());
 }
 
 }  // namespace gpuexp::own

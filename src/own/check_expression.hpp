@@ -45,7 +45,8 @@ struct CompiledCheck {
 /// Numbers of roundings, for a tolerance of (summed + operations) × unit roundoff ×
 /// Checked::magnitude.
 struct ErrorTerms {
-  /// Maximum number of terms of a sum, with nested sums multiplied. The factors of a product add.
+  /// Maximum number of terms of a sum. Nested sums multiply, and add if the inner sum does not use
+  /// the index of the outer one. The factors of a product add.
   double summed = 0;
   /// Roundings on the path with the most roundings, where each sum counts one of its terms. A
   /// literal, parameter or index counts 1, an arithmetic operation or sqrt 1, and exp, log, pow,

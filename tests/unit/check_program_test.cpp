@@ -321,6 +321,11 @@ TEST_CASE("roundings are those of the longest path, and sums count their terms",
   check_terms("C[i][j] = sum(k < 64-i: A[k][j])", 64, 0);
   check_terms("C[i][j] = sum(k < (i+1)*(j+1): A[k][j])", 64 * 32, 0);
   check_terms("C[i][j] = sum(k < 8: sum(l < k+1: A[k][l]))", 64, 0);
+  // An inner sum without the outer index is computed once, so its roundings add.
+  check_terms("C[i][j] = sum(k < 8: A[k][j] - sum(l < 4: A[l][i]))", 12, 1);
+  check_terms("C[i][j] = sum(k < 8: (A[k][j] - sum(l < 4: A[l][i])/4)^2)", 16, 7);
+  check_terms("C[i][j] = sum(k < 8: sum(l < 4: A[k][l])*sum(m < 16: A[m][i]))", 48, 1);
+  check_terms("C[i][j] = sum(k < 8: sum(l < 4: sum(m < 2: A[k][m])))", 48, 0);
   check_terms("C[i][j] = sum(k < 8: A[k][j]) + sum(k < 4: A[k][j])", 8, 1);
   check_terms("C[i][j] = exp(A[i][j]) / sum(k < 32: exp(A[i][k]))", 32, 17);
   check_terms("C[i][j] = sum(k < 2.5: 1)", 3, 1);
