@@ -40,6 +40,7 @@ void add_subcommands(CLI::App& app, Context& context) {
   add_run(app, context);
   add_verify(app, context);
   add_tune(app, context);
+  add_watch(app, context);
   add_info(app, context);
   add_merge(app, context);
   add_report(app, context);
@@ -134,6 +135,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);
   } catch (const gpuexp::ToolError& e) {
+    if (gpuexp::cli::interrupted()) return static_cast<int>(ExitCode::interrupted);
     fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::usage);
   } catch (const std::filesystem::filesystem_error& e) {

@@ -64,6 +64,7 @@ void add_predict(Command& app, Context& context);
 void add_run(Command& app, Context& context);
 void add_verify(Command& app, Context& context);
 void add_tune(Command& app, Context& context);
+void add_watch(Command& app, Context& context);
 void add_info(Command& app, Context& context);
 void add_merge(Command& app, Context& context);
 void add_report(Command& app, Context& context);

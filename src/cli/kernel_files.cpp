@@ -1,11 +1,14 @@
 #include "cli/kernel_files.hpp"
 
+#include "cli/app.hpp"
 #include "cli/figure_models.hpp"
 
 namespace gpuexp::cli {
 
 SourceCompiler kernel_compiler() {
-  SourceCompiler compiler(ToolkitTools::found(), cache_folder("modules"));
+  ToolLimits limits;
+  limits.interrupted = interrupted;
+  SourceCompiler compiler(ToolkitTools::found(), cache_folder("modules"), limits);
   compiler.use_nvrtc("/proc/self/exe");
   return compiler;
 }

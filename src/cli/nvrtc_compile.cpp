@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/app.hpp"
+#include "compile/nvrtc.hpp"
 #include "compile/nvrtc_compiler.hpp"
 
 namespace gpuexp::cli {

@@ -32,6 +32,7 @@ class CompiledModule {
     ObjectDump dump;
     bool was_kept = false;
     std::shared_ptr<const TemporaryFolder> folder;
+    bool is_by_nvrtc = false;
   };
   /// Throws std::runtime_error if the tools' output cannot be parsed.
   explicit CompiledModule(Parts parts);
@@ -50,6 +51,8 @@ class CompiledModule {
   const std::vector<ModuleDependency>& dependencies() const { return parts_.dependencies; }
   /// Whether the module was kept from an earlier compilation.
   bool was_kept() const { return parts_.was_kept; }
+  /// Whether NVRTC compiled it, and not nvcc.
+  bool is_by_nvrtc() const { return parts_.is_by_nvrtc; }
   /// The kernels; source files in the folder of the source file have names relative to it.
   const CubinKernels& kernels() const { return kernels_; }
   /// The source file, and the files in its folder that it includes, with the names that the

@@ -25,15 +25,23 @@ std::vector<std::string> system_folders(const std::vector<ModuleDependency>& fil
 
 }  // namespace
 
-std::vector<std::string> kernel_sources(const CompiledModule& module) {
+std::vector<std::string> user_files(const CompiledModule& module) {
   const std::vector<std::string> system = system_folders(module.dependencies());
-  std::vector<std::string> sources{module.source_text()};
+  std::vector<std::string> files;
   for (const ModuleDependency& file : module.dependencies()) {
-    const fs::path path = fs::path(file.path).lexically_normal();
+    std::string path = fs::path(file.path).lexically_normal().string();
     const bool is_system = std::ranges::any_of(
-        system, [&](const std::string& folder) { return path.string().starts_with(folder); });
-    if (is_system || path == module.source()) continue;
-    std::string text = text_of_file(path.string());
+        system, [&](const std::string& folder) { return path.starts_with(folder); });
+    if (!is_system) files.push_back(std::move(path));
+  }
+  return files;
+}
+
+std::vector<std::string> kernel_sources(const CompiledModule& module) {
+  std::vector<std::string> sources{module.source_text()};
+  for (const std::string& file : user_files(module)) {
+    if (file == module.source()) continue;
+    std::string text = text_of_file(file);
     if (text.find("__global__") != std::string::npos) sources.push_back(std::move(text));
   }
   return sources;

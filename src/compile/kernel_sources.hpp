@@ -1,4 +1,4 @@
-// Source texts that declare the kernels of a module.
+// The user's files among those that a module was compiled from.
 #pragma once
 
 #include <string>
@@ -7,6 +7,10 @@
 #include "compile/compiled_module.hpp"
 
 namespace gpuexp {
+
+/// Absolute paths of the files that the compiler read, the source file first. Files of the toolkit
+/// and of the host compiler are left out.
+std::vector<std::string> user_files(const CompiledModule& module);
 
 /// The text of the source file, and of each file that it includes and that declares a kernel. Files
 /// of the toolkit and of the host compiler are left out. A file that no longer can be read is left

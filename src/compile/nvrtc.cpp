@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/text_parts.hpp"
+#include "compile/toolkit_tools.hpp"
 
 namespace gpuexp {
 
@@ -113,6 +115,18 @@ std::string text_of(void* handle, ProgramHandle program, const char* size_name,
   return text;
 }
 
+// The summary, "1 error detected in the compilation of FILE", has the path of the copy.
+std::string without_summary(std::string_view log) {
+  std::string kept;
+  while (!log.empty()) {
+    const std::string_view line = take_until(log, "\n");
+    const bool is_summary = line.find(" detected in the compilation of ") != line.npos ||
+                            line == "Compilation terminated.";
+    if (!is_summary) kept += fmt::format("{}\n", line);
+  }
+  return kept.empty() ? "error: NVRTC gives no reason\n" : kept;
+}
+
 }  // namespace
 
 std::optional<fs::path> find_nvrtc() {
@@ -180,6 +194,21 @@ std::string Nvrtc::version() const {
   int minor = 0;
   check(function<VersionOf>(handle_, "nvrtcVersion")(&major, &minor), "nvrtcVersion");
   return fmt::format("{}.{}", major, minor);
+}
+
+std::string run_nvrtc(const fs::path& library, const fs::path& source, const fs::path& cubin,
+                      const std::vector<std::string>& options) {
+  Nvrtc::Program program;
+  program.text = text_of_file(source.string());
+  program.name = source.string();
+  program.options = options;
+  const Nvrtc::Result result = Nvrtc(library).compile(program);
+  if (!result.is_compiled) return without_summary(result.log);
+  std::ofstream out(cubin, std::ios::binary);
+  out << result.cubin;
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("cannot write {}", cubin.string()));
+  return "";
 }
 
 }  // namespace gpuexp

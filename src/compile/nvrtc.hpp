@@ -39,4 +39,12 @@ class Nvrtc {
   void* handle_ = nullptr;  ///< stays loaded until the process ends
 };
 
+/// Exit code of a process that calls run_nvrtc() and receives errors.
+inline constexpr int kNvrtcErrors = 2;
+
+/// Compiles `source` with the library, and writes the cubin. Returns
+/// NVRTC's errors; empty if there are none. Throws std::runtime_error if NVRTC fails otherwise.
+std::string run_nvrtc(const std::filesystem::path& library, const std::filesystem::path& source,
+                      const std::filesystem::path& cubin, const std::vector<std::string>& options);
+
 }  // namespace gpuexp

@@ -2,8 +2,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
@@ -12,9 +10,11 @@
 #include "base/text_parts.hpp"
 #include "compile/compile_error.hpp"
 #include "compile/device_source.hpp"
+#include "compile/included_files.hpp"
 #include "compile/nvcc_text.hpp"
 #include "compile/nvrtc.hpp"
 #include "compile/nvrtc_headers.hpp"
+#include "compile/precompiled_prefix.hpp"
 
 namespace gpuexp {
 
@@ -22,51 +22,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxIncludedFiles = 1000;
+/// Folders in the private folder.
+constexpr const char* kCopies = "source";
+constexpr const char* kStandIns = "headers";
 
 void write_text_file(const fs::path& file, std::string_view text) {
   fs::create_directories(file.parent_path());
   std::ofstream(file, std::ios::binary) << text;
 }
 
-/// Copies of a file and of the files that it includes, without host code, in a folder where their
-/// absolute paths are relative: includes find the same files.
-class SourceCopies {
- public:
-  SourceCopies(fs::path folder, std::vector<fs::path> include_folders)
-      : folder_(std::move(folder)), include_folders_(std::move(include_folders)) {}
+/// A copy of the file is at its absolute path, as a relative path, in the folder: includes of
+/// copies find copies.
+fs::path copy_in(const fs::path& folder, const fs::path& file) {
+  return folder / file.relative_path();
+}
 
-  void add(const fs::path& file) {
-    if (!known_.insert(file).second || files_.size() >= kMaxIncludedFiles) return;
-    files_.push_back(file.string());
-    const std::string text = read_source(file);
-    write_text_file(copy_of(file),
-                    fmt::format("#line 1 \"{}\"\n{}", file.string(), device_source(text)));
-    for (const IncludeDirective& directive : include_directives(text)) {
-      if (const auto included = found(directive, file.parent_path())) add(*included);
-    }
-  }
-
-  fs::path copy_of(const fs::path& path) const { return folder_ / path.relative_path(); }
-  const std::vector<std::string>& files() const { return files_; }
-
- private:
-  std::optional<fs::path> found(const IncludeDirective& directive, const fs::path& beside) const {
-    std::vector<fs::path> folders = include_folders_;
-    if (directive.is_quoted) folders.insert(folders.begin(), beside);
-    for (const fs::path& folder : folders) {
-      std::error_code error;
-      const fs::path file = (folder / directive.name).lexically_normal();
-      if (fs::is_regular_file(file, error)) return file;
-    }
-    return std::nullopt;
-  }
-
-  fs::path folder_;
-  std::vector<fs::path> include_folders_;
-  std::set<fs::path> known_;
-  std::vector<std::string> files_;
-};
+/// Copies files without their host code. The first begins with the prefix.
+void copy_device_code(const std::vector<fs::path>& files, const fs::path& folder,
+                      const std::string& prefix) {
+  for (const fs::path& file : files)
+    write_text_file(copy_in(folder, file),
+                    fmt::format("{}#line 1 \"{}\"\n{}", file == files.front() ? prefix : "",
+                                file.string(), device_source(read_source(file))));
+}
 
 // The toolkit's headers, if they are installed: next to the library, or in CUDA_HOME.
 std::vector<fs::path> toolkit_headers(const fs::path& library) {
@@ -81,23 +59,6 @@ std::vector<fs::path> toolkit_headers(const fs::path& library) {
     if (fs::exists(folder / "cuda_fp16.h", error)) return {folder, folder / "cccl"};
   }
   return {};
-}
-
-void write_stand_ins(const fs::path& folder) {
-  for (const StandInHeader& header : stand_in_headers())
-    write_text_file(folder / header.name, header.text);
-}
-
-// The summary, "1 error detected in the compilation of FILE", has the path of the copy.
-std::string without_summary(std::string_view log) {
-  std::string kept;
-  while (!log.empty()) {
-    const std::string_view line = take_until(log, "\n");
-    const bool is_summary = line.find(" detected in the compilation of ") != line.npos ||
-                            line == "Compilation terminated.";
-    if (!is_summary) kept += fmt::format("{}\n", line);
-  }
-  return kept.empty() ? "error: NVRTC gives no reason\n" : kept;
 }
 
 std::vector<std::string> nvrtc_options(const CompileOptions& options,
@@ -119,6 +80,35 @@ std::vector<std::string> nvrtc_options(const CompileOptions& options,
   return words;
 }
 
+/// What a compilation reads. Paths in the private folder are relative to it, so that compilations
+/// with other folders have the same options, and share a precompiled header.
+struct NvrtcInput {
+  NvrtcInput(const NvrtcProcess& nvrtc, const fs::path& source, const CompileOptions& options) {
+    std::vector<fs::path> given;
+    for (const std::string& include : options.include_folders)
+      given.push_back((source.parent_path() / include).lexically_normal());
+    files = included_files(source, given);
+    if (nvrtc.server) prefix = precompiled_prefix(files);
+    for (const fs::path& include : given)
+      searched.push_back(copy_in(kCopies, include));
+    searched.push_back(nvrtc.server ? nvrtc.server->headers() : fs::path(kStandIns));
+    for (const fs::path& headers : toolkit_headers(nvrtc.library))
+      searched.push_back(headers);
+  }
+
+  std::vector<fs::path> files;  ///< the source file, and the user's files that it includes
+  std::string prefix;           ///< begins the copy of the source file; empty without a server
+  std::vector<fs::path> searched;
+};
+
+std::string run_alone(const NvrtcProcess& nvrtc, const NvrtcJob& job, ToolCommand command,
+                      const ToolLimits& limits) {
+  command.words = {nvrtc.program, kNvrtcCommand, nvrtc.library.string(), job.source, job.cubin};
+  command.words.insert(command.words.end(), job.options.begin(), job.options.end());
+  command.environment = {"TMPDIR=" + command.folder, "LC_ALL=C"};
+  return run_process(command, limits);
+}
+
 }  // namespace
 
 std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs::path& source,
@@ -126,32 +116,20 @@ std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs:
                                             const std::string& architecture,
                                             const TemporaryFolder& folder, const std::string& cubin,
                                             const ToolLimits& limits) {
-  std::vector<fs::path> given;
-  for (const std::string& include : options.include_folders)
-    given.push_back((source.parent_path() / include).lexically_normal());
-  SourceCopies copies(folder / "source", given);
-  copies.add(source);
-  write_stand_ins(folder / "headers");
-  std::vector<fs::path> searched;
-  for (const fs::path& include : given)
-    searched.push_back(copies.copy_of(include));
-  searched.emplace_back(folder / "headers");
-  for (const fs::path& headers : toolkit_headers(nvrtc.library))
-    searched.push_back(headers);
-
+  const NvrtcInput input(nvrtc, source, options);
+  copy_device_code(input.files, folder / kCopies, input.prefix);
+  if (!nvrtc.server) write_stand_ins(folder / kStandIns);
+  const NvrtcJob job{folder / copy_in(kCopies, source).string(), folder / cubin,
+                     nvrtc_options(options, architecture, input.searched), input.prefix};
   ToolCommand command;
-  command.words = {nvrtc.program, kNvrtcCommand, nvrtc.library.string(),
-                   copies.copy_of(source).string(), folder / cubin};
-  for (const std::string& word : nvrtc_options(options, architecture, searched))
-    command.words.push_back(word);
-  command.environment = {"TMPDIR=" + folder.path(), "LC_ALL=C"};
   command.folder = folder.path();
   command.output = folder / "output";
   command.errors = folder / ToolkitTools::kErrors;
-  const std::string ending = run_process(command, limits);
-  if (ending.empty()) return copies.files();
+  const std::string ending = nvrtc.server ? nvrtc.server->run(job, command, limits)
+                                          : run_alone(nvrtc, job, command, limits);
+  if (ending.empty()) return {input.files.begin(), input.files.end()};
   const std::string messages = text_of_file(command.errors);
-  if (ending == "exit code 2")
+  if (ending == fmt::format("exit code {}", kNvrtcErrors))
     throw CompileError(
         fmt::format("{}: NVRTC cannot compile it for {} (nvcc, which compiles more "
                     "files, is not installed):\n{}",
@@ -160,19 +138,10 @@ std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs:
                               nvrtc.library.string(), ending, compile_errors(messages)));
 }
 
-std::string run_nvrtc(const fs::path& library, const fs::path& source, const fs::path& cubin,
-                      const std::vector<std::string>& options) {
-  Nvrtc::Program program;
-  program.text = text_of_file(source.string());
-  program.name = source.string();
-  program.options = options;
-  const Nvrtc::Result result = Nvrtc(library).compile(program);
-  if (!result.is_compiled) return without_summary(result.log);
-  std::ofstream out(cubin, std::ios::binary);
-  out << result.cubin;
-  out.close();
-  if (!out) throw std::runtime_error(fmt::format("cannot write {}", cubin.string()));
-  return "";
+void prepare_nvrtc(const NvrtcProcess& nvrtc, const fs::path& source, const CompileOptions& options,
+                   const std::string& architecture) {
+  const NvrtcInput input(nvrtc, source, options);
+  nvrtc.server->prepare(nvrtc_options(options, architecture, input.searched), input.prefix);
 }
 
 }  // namespace gpuexp

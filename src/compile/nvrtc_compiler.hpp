@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "compile/compile_options.hpp"
+#include "compile/nvrtc_server.hpp"
 #include "compile/tool_process.hpp"
 #include "compile/toolkit_tools.hpp"
 
@@ -19,6 +21,8 @@ inline constexpr const char* kNvrtcCommand = "nvrtc-compile";
 struct NvrtcProcess {
   std::string program;
   std::filesystem::path library;  ///< libnvrtc.so.13
+  /// Runs NVRTC instead of `program`, with a precompiled header; null: `program` does.
+  std::shared_ptr<const NvrtcServer> server = nullptr;
 };
 
 /// Compiles the file for the architecture ("sm_90a") in a child process, and writes `cubin` to the
@@ -32,9 +36,9 @@ std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc,
                                             const TemporaryFolder& folder, const std::string& cubin,
                                             const ToolLimits& limits);
 
-/// What the child process does: compiles `source` with the library, and writes the cubin. Returns
-/// NVRTC's errors; empty if there are none. Throws std::runtime_error if NVRTC fails otherwise.
-std::string run_nvrtc(const std::filesystem::path& library, const std::filesystem::path& source,
-                      const std::filesystem::path& cubin, const std::vector<std::string>& options);
+/// Starts to compile the precompiled header of a later call of compile_with_nvrtc() with these
+/// arguments, in the server, and does not wait.
+void prepare_nvrtc(const NvrtcProcess& nvrtc, const std::filesystem::path& source,
+                   const CompileOptions& options, const std::string& architecture);
 
 }  // namespace gpuexp

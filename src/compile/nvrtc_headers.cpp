@@ -1,5 +1,7 @@
 #include "compile/nvrtc_headers.hpp"
 
+#include <fstream>
+
 namespace gpuexp {
 
 namespace {
@@ -377,6 +379,14 @@ const std::vector<StandInHeader>& stand_in_headers() {
     return all;
   }();
   return headers;
+}
+
+void write_stand_ins(const std::filesystem::path& folder) {
+  for (const StandInHeader& header : stand_in_headers()) {
+    const std::filesystem::path file = folder / header.name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << header.text;
+  }
 }
 
 }  // namespace gpuexp

@@ -10,9 +10,11 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "compile/assembler.hpp"
+#include "compile/included_files.hpp"
 #include "compile/kernel_input.hpp"
 #include "compile/nvcc_text.hpp"
 #include "compile/nvrtc.hpp"
+#include "compile/precompiled_prefix.hpp"
 
 namespace gpuexp {
 
@@ -132,13 +134,15 @@ struct SourceCompiler::Job {
 void SourceCompiler::check_instantiation(const Job& job) {
   if (!job.instantiation) return;
   if (job.kind != KernelFileKind::source)
-    throw InputError(fmt::format("{}: machine code and PTX have no templates; launch {} without "
-                                 "template arguments",
-                                 job.source.string(), job.instantiation_text()));
+    throw InputError(
+        fmt::format("{}: machine code and PTX have no templates; launch {} without "
+                    "template arguments",
+                    job.source.string(), job.instantiation_text()));
   if (job.nvrtc)
-    throw InputError(fmt::format("{}: the launch of {} has template arguments, which need nvcc; "
-                                 "NVRTC compiles only kernels that the file instantiates",
-                                 job.source.string(), job.instantiation_text()));
+    throw InputError(
+        fmt::format("{}: the launch of {} has template arguments, which need nvcc; "
+                    "NVRTC compiles only kernels that the file instantiates",
+                    job.source.string(), job.instantiation_text()));
 }
 
 SourceCompiler::SourceCompiler(ToolkitTools tools, fs::path kept_in, const ToolLimits& limits)
@@ -189,9 +193,16 @@ void SourceCompiler::keep(const std::string& request, CompiledModule::Parts& par
   parts.folder = folder;
 }
 
-std::optional<NvrtcProcess> SourceCompiler::nvrtc_for(KernelFileKind kind) const {
-  const bool is_needed = kind == KernelFileKind::source && !tools_.has("nvcc");
-  if (!is_needed || nvrtc_program_.empty()) return std::nullopt;
+std::optional<NvrtcProcess> SourceCompiler::nvrtc_for(const Job& job) const {
+  if (job.kind != KernelFileKind::source) return std::nullopt;
+  const auto is_large = [&] {
+    std::vector<fs::path> folders;
+    for (const std::string& folder : job.options.include_folders)
+      folders.push_back(include_folder(folder, job.source));
+    return !precompiled_prefix(included_files(job.source, folders)).empty();
+  };
+  if (server_.server && !job.instantiation && is_large()) return server_;
+  if (tools_.has("nvcc") || nvrtc_program_.empty()) return std::nullopt;
   const auto library = find_nvrtc();
   return library ? std::optional(NvrtcProcess{nvrtc_program_, *library}) : std::nullopt;
 }
@@ -210,15 +221,27 @@ std::shared_ptr<const CompiledModule> SourceCompiler::compile(
   job.options = options;
   job.instantiation = instantiation;
   job.words = tool_options(job.kind, options, job.source, job.architecture);
-  job.nvrtc = nvrtc_for(job.kind);
+  job.nvrtc = nvrtc_for(job);
+  if (!job.nvrtc || !job.nvrtc->server || !tools_.has("nvcc")) return module_of(job);
+  try {
+    return module_of(job);
+  } catch (const std::runtime_error&) {
+    job.nvrtc.reset();  // nvcc compiles more files, and knows the better errors
+    return module_of(job);
+  }
+}
+
+std::shared_ptr<const CompiledModule> SourceCompiler::module_of(Job& job) const {
   check_instantiation(job);
   job.request = request_text(job.source, job.words, job.instantiation_text(), tools_) +
                 library_text(job.nvrtc);
   if (std::optional<StoredModule> kept = find(job)) {
     if (!kept->errors.empty()) fail(job, kept->errors);
+    if (job.nvrtc && job.nvrtc->server)  // for the next version
+      prepare_nvrtc(*job.nvrtc, job.source, job.options, job.architecture);
     return std::make_shared<CompiledModule>(CompiledModule::Parts{
         job.source, job.source_text(), job.architecture, kept->hash, kept->cubin,
-        kept->dependencies, std::move(kept->dump), true, nullptr});
+        kept->dependencies, std::move(kept->dump), true, nullptr, job.nvrtc.has_value()});
   }
   CompiledModule::Parts parts = compiled(job);
   keep(job.request, parts);
@@ -244,7 +267,8 @@ CompiledModule::Parts SourceCompiler::compiled(Job& job) const {
               files,
               dump(job, *folder),
               false,
-              folder};
+              folder,
+              job.nvrtc.has_value()};
     previous = std::move(files);
   }
   throw InputError(fmt::format(

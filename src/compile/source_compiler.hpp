@@ -28,12 +28,12 @@ class SourceCompiler {
 
   /// Makes machine code of the file for one compute capability (90 for 9.0), or returns the module
   /// that was kept for the same contents, options and tools; nvcc's errors are kept, too. nvcc or
-  /// NVRTC compiles CUDA C++, ptxas assembles a .ptx file, and a .cubin is used as it is. The module
-  /// has the file's kernels, and the instantiation if one is given, which needs nvcc. Host code is
-  /// not compiled, and nothing of the file is executed. Several threads may call it. Throws
+  /// NVRTC compiles CUDA C++, ptxas assembles a .ptx file, and a .cubin is used as it is. The
+  /// module has the file's kernels, and the instantiation if one is given, which needs nvcc. Host
+  /// code is not compiled, and nothing of the file is executed. Several threads may call it. Throws
   /// InputError if the file cannot be used or has no code for the compute capability, CompileError
-  /// if the compiler reports errors, ToolError if a tool is missing or fails, and std::runtime_error
-  /// if the tools' output cannot be parsed.
+  /// if the compiler reports errors, ToolError if a tool is missing or fails, and
+  /// std::runtime_error if the tools' output cannot be parsed.
   std::shared_ptr<const CompiledModule> compile(
       const std::filesystem::path& source, const CompileOptions& options, int compute_capability,
       const std::optional<Instantiation>& instantiation = std::nullopt) const;
@@ -41,6 +41,13 @@ class SourceCompiler {
   /// Where nvcc is missing, CUDA C++ is compiled by NVRTC, if that is installed, in a child process
   /// `program` (see NvrtcProcess).
   void use_nvrtc(std::string program) { nvrtc_program_ = std::move(program); }
+
+  /// From now on, the server compiles CUDA C++ that includes large libraries of the toolkit
+  /// (precompiled_prefix.hpp), except for instantiations. nvcc, if it is installed, compiles what
+  /// the server cannot. The machine code of NVRTC may differ from that of nvcc.
+  void use_nvrtc_server(std::filesystem::path library, std::shared_ptr<const NvrtcServer> server) {
+    server_ = {"", std::move(library), std::move(server)};
+  }
 
   /// The folders in which modules are or will be kept. The temporary one exists as long as this
   /// object.
@@ -52,8 +59,9 @@ class SourceCompiler {
 
  private:
   struct Job;
-  std::optional<NvrtcProcess> nvrtc_for(KernelFileKind kind) const;
+  std::optional<NvrtcProcess> nvrtc_for(const Job& job) const;
   static void check_instantiation(const Job& job);
+  std::shared_ptr<const CompiledModule> module_of(Job& job) const;
   std::optional<StoredModule> find(const Job& job) const;
   void keep(const std::string& request, CompiledModule::Parts& parts) const;
   CompiledModule::Parts compiled(Job& job) const;
@@ -80,6 +88,7 @@ class SourceCompiler {
 
   ToolkitTools tools_;
   std::string nvrtc_program_;  ///< empty: NVRTC is not used
+  NvrtcProcess server_;        ///< without a server: not used
   std::filesystem::path kept_in_;
   std::shared_ptr<PrivateFolder> private_ = std::make_shared<PrivateFolder>();
   std::optional<std::vector<std::filesystem::path>> only_in_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include <fcntl.h>
@@ -47,10 +48,10 @@ bool open_as(int descriptor, const char* path, int flags) {
   return moved;
 }
 
-// Runs between fork and exec, where only async-signal-safe functions are allowed. The limit on
-// processor time also ends grandchildren that survive the program.
-[[noreturn]] void become_tool(const ToolCommand& command, const ToolLimits& limits, pid_t parent,
-                              char* const* words, char* const* environment) {
+// Runs after fork(). Calls only async-signal-safe functions, as required before exec(). The limit
+// on processor time also ends grandchildren that survive the program. Returns whether all
+// succeeded.
+bool become_limited(const ToolCommand& command, const ToolLimits& limits, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kNotStarted);  // the parent ended before prctl()
@@ -70,25 +71,31 @@ bool open_as(int descriptor, const char* path, int flags) {
 #ifdef SYS_close_range
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);  // files and sockets of this program
 #endif
-  if (is_ready) ::execve(words[0], words, environment);
+  return is_ready;
+}
+
+[[noreturn]] void fail_to_start() {
   constexpr std::string_view kMessage = "the system cannot start the program";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
   ::_exit(kNotStarted);
 }
 
-// Returns whether the process ended within the time. It remains a zombie, so that its id and the
-// id of its group are not used again before the group is killed.
-bool waited(pid_t process, double time_s) {
+enum class Wait { ended, timed_out, interrupted };
+
+// Waits until the process ends, within the limits. An ended process remains a zombie, so that its
+// id and the id of its group are not used again before the group is killed.
+Wait waited(pid_t process, const ToolLimits& limits) {
   using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::duration<double>(time_s);
+  const auto end = Clock::now() + std::chrono::duration<double>(limits.time_s);
   constexpr useconds_t kPauseUs = 500;
   while (true) {
     siginfo_t ended{};
     const int failed =
         ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT);
-    if (failed == 0 && ended.si_pid == process) return true;
-    if (failed != 0 && errno != EINTR) return true;
-    if (Clock::now() >= end) return false;
+    if (failed == 0 && ended.si_pid == process) return Wait::ended;
+    if (failed != 0 && errno != EINTR) return Wait::ended;
+    if (limits.interrupted && limits.interrupted()) return Wait::interrupted;
+    if (Clock::now() >= end) return Wait::timed_out;
     ::usleep(kPauseUs);
   }
 }
@@ -104,6 +111,29 @@ std::string ending_text(int status, const ToolLimits& limits) {
   return text;
 }
 
+/// Runs `start`, which does not return, in a child process with the limits.
+template <class Start>
+std::string run_limited(const ToolCommand& command, const ToolLimits& limits, const Start& start) {
+  const pid_t parent = ::getpid();
+  const pid_t process = ::fork();
+  if (process == 0) {
+    if (become_limited(command, limits, parent)) start();
+    fail_to_start();
+  }
+  if (process < 0) return fmt::format("not started: {}", std::strerror(errno));
+  ::setpgid(process, process);  // the child may not have done so yet
+  const Wait wait = waited(process, limits);
+  ::kill(-process, SIGKILL);
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return "no status";
+  }
+  if (wait == Wait::interrupted) return "interrupted";
+  if (wait == Wait::timed_out)
+    return fmt::format("stopped after {} s", significant(limits.time_s, 3));
+  return ending_text(status, limits);
+}
+
 }  // namespace
 
 std::string run_process(const ToolCommand& command, const ToolLimits& limits) {
@@ -111,19 +141,17 @@ std::string run_process(const ToolCommand& command, const ToolLimits& limits) {
   std::vector<std::string> environment = command.environment;
   const std::vector<char*> argv = pointers_to(words);
   const std::vector<char*> envp = pointers_to(environment);
-  const pid_t parent = ::getpid();
-  const pid_t process = ::fork();
-  if (process == 0) become_tool(command, limits, parent, argv.data(), envp.data());
-  if (process < 0) return fmt::format("not started: {}", std::strerror(errno));
-  ::setpgid(process, process);  // the child may not have done so yet
-  const bool has_ended = waited(process, limits.time_s);
-  ::kill(-process, SIGKILL);
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return "no status";
-  }
-  if (!has_ended) return fmt::format("stopped after {} s", significant(limits.time_s, 3));
-  return ending_text(status, limits);
+  return run_limited(command, limits, [&] { ::execve(argv[0], argv.data(), envp.data()); });
+}
+
+std::string run_in_copy(const ToolCommand& command, const ToolLimits& limits,
+                        const std::function<int()>& work) {
+  std::fflush(nullptr);  // the copy must not write buffered output again
+  return run_limited(command, limits, [&] {
+    const int code = work();
+    std::fflush(nullptr);
+    ::_exit(code);
+  });
 }
 
 }  // namespace gpuexp

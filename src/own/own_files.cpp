@@ -201,6 +201,15 @@ std::vector<fs::path> OwnFiles::module_folders() const {
   return compiler_->module_folders();
 }
 
+void OwnFiles::use_nvrtc_server(fs::path library, std::shared_ptr<const NvrtcServer> server) {
+  compiler_->use_nvrtc_server(std::move(library), std::move(server));
+}
+
+bool OwnFiles::used_nvrtc() const {
+  return std::ranges::any_of(
+      files_, [](const File& file) { return file.modules->any_module()->is_by_nvrtc(); });
+}
+
 void OwnFiles::use_only_modules_of(const std::vector<fs::path>& folders) {
   compiler_->use_only_modules_of(folders);
 }
@@ -227,6 +236,17 @@ std::map<std::string, std::string> OwnFiles::sources() const {
       sources.emplace(file.read.path.string(), file.read.declaration_text);
   }
   return sources;
+}
+
+std::vector<std::string> OwnFiles::files_read() const {
+  std::set<std::string> read;
+  for (const File& file : files_) {
+    read.merge(file.modules->files());
+    read.insert(file.read.path.string());
+  }
+  for (std::string& input : other_inputs())
+    read.insert(std::move(input));
+  return {read.begin(), read.end()};
 }
 
 std::vector<std::string> OwnFiles::other_inputs() const {

@@ -49,6 +49,10 @@ class OwnFiles {
 
   /// The folders with the machine code of loaded files, which another process can use.
   std::vector<std::filesystem::path> module_folders() const;
+  /// See SourceCompiler::use_nvrtc_server().
+  void use_nvrtc_server(std::filesystem::path library, std::shared_ptr<const NvrtcServer> server);
+  /// Whether NVRTC compiled a loaded file.
+  bool used_nvrtc() const;
   /// Uses only machine code in these folders of another process, and runs no compiler.
   void use_only_modules_of(const std::vector<std::filesystem::path>& folders);
 
@@ -62,6 +66,10 @@ class OwnFiles {
   /// The absolute path and the text of each file: the compiled source file, the files in its folder
   /// that it includes, and its declaration in JSON.
   std::map<std::string, std::string> sources() const;
+
+  /// Absolute paths of all files on which loaded files depend, without those of the toolkit and the
+  /// host compiler.
+  std::vector<std::string> files_read() const;
 
   /// Absolute paths of files without source text on which results depend: .npy files, cubins and
   /// Triton's metadata.

@@ -59,6 +59,8 @@ const CompiledModule& OwnModules::module(const Compilation& compilation, int com
     const std::lock_guard lock(mutex_);
     for (const SourceText& source : compiled->sources())
       sources_.emplace(source.file, source.text);
+    for (std::string& file : user_files(*compiled))
+      files_.insert(std::move(file));
     if (!first_) first_ = compiled;
     return compiled;
   });
@@ -72,6 +74,11 @@ std::shared_ptr<const CompiledModule> OwnModules::any_module() const {
 std::map<std::string, std::string> OwnModules::sources() const {
   const std::lock_guard lock(mutex_);
   return sources_;
+}
+
+std::set<std::string> OwnModules::files() const {
+  const std::lock_guard lock(mutex_);
+  return files_;
 }
 
 KernelSignature OwnModules::instantiated(const Compilation& compilation, int compute_capability) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,9 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
   /// CompiledModule::sources().
   std::map<std::string, std::string> sources() const;
 
+  /// Absolute paths of the files of which all modules were compiled so far (user_files()).
+  std::set<std::string> files() const;
+
   /// The instantiation's parameters. Throws like module(), and InputError if the code lacks it.
   KernelSignature instantiated(const Compilation& compilation, int compute_capability);
 
@@ -62,6 +66,7 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
   OnceMap<std::string, const void*> kernels_;
   mutable std::mutex mutex_;
   std::map<std::string, std::string> sources_;
+  std::set<std::string> files_;
   std::shared_ptr<const CompiledModule> first_;
 };
 

@@ -30,8 +30,8 @@ struct Case {
 TEST_CASE("help of the program and of every subcommand") {
   check_golden("help", "--help", 0);
   for (const char* command :
-       {"list", "describe", "annotate", "init", "plan", "predict", "run", "verify", "tune", "info",
-        "merge", "report", "explain", "lesson", "compare", "schema"}) {
+       {"list", "describe", "annotate", "init", "plan", "predict", "run", "verify", "tune", "watch",
+        "info", "merge", "report", "explain", "lesson", "compare", "schema"}) {
     check_golden(std::string("help_") + command, std::string(command) + " --help", 0);
   }
 }

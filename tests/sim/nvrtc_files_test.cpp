@@ -6,6 +6,7 @@
 #include <map>
 
 #include "compile/nvrtc.hpp"
+#include "compile/nvrtc_server.hpp"
 #include "sim/foreign_kernels.hpp"
 #include "sim/kernel_folder.hpp"
 
@@ -145,9 +146,54 @@ TEST_CASE("errors of NVRTC have the file's lines", "[nvrtc_files]") {
                     file + "(2): error: identifier \"unknown\" is undefined"));
   CHECK_THAT(place.error(place.write("none.cu", "#include \"none.cuh\"\n")),
              contains_text("none.cu(1): ") && contains_text("none.cuh"));
-  constexpr ToolLimits kShort{0.01};
-  CHECK_THAT(place.error(place.write("slow.cu", "__global__ void k() {}\n"), kShort),
+  const ToolLimits short_time{0.01};
+  CHECK_THAT(place.error(place.write("slow.cu", "__global__ void k() {}\n"), short_time),
              contains_text("slow.cu: NVRTC (") && contains_text("failed: stopped after 0.01 s"));
+}
+
+TEST_CASE("a server compiles files with precompiled headers as NVRTC compiles them",
+          "[nvrtc_files]") {
+  REQUIRE_NVRTC();
+  if (!fs::exists(find_nvrtc()->parent_path().parent_path() / "include/cccl"))
+    return skip(Tier::nvrtc, "the toolkit's headers are not installed");
+  const WithoutNvcc place;
+  const auto text = [](const std::string& value) {
+    return "#include <cooperative_groups.h>\n#include <cstdio>\n#include \"twice.cuh\"\n"
+           "namespace cg = cooperative_groups;\nint main() { return printf(\"host\"); }\n"
+           "__global__ void k(float* x) {\n  cg::this_thread_block().sync();\n"
+           "  x[threadIdx.x] = twice(" +
+           value + ");\n}\n";
+  };
+  place.write("twice.cuh", "__device__ float twice(float x) { return 2 * x; }\n");
+  const auto server = std::make_shared<NvrtcServer>(*find_nvrtc());
+  const auto compiled = [&](const std::string& file, bool is_served,
+                            const ToolLimits& limits = {}) {
+    SourceCompiler compiler = place.compiler(limits);
+    if (is_served) compiler.use_nvrtc_server(*find_nvrtc(), server);
+    return compiler.compile(file, {}, 90);
+  };
+  for (const char* const value : {"1.f", "x[0]", "x[threadIdx.x]"}) {
+    const auto served =
+        compiled(place.write(std::string("served") + value[0] + ".cu", text(value)), true);
+    CHECK_FALSE(served->was_kept());
+    CHECK(served->is_by_nvrtc());
+    const auto alone =
+        compiled(place.write(std::string("alone") + value[0] + ".cu", text(value)), false);
+    const KernelResource* const a = served->kernels().find("_Z1kPf");
+    const KernelResource* const b = alone->kernels().find("_Z1kPf");
+    REQUIRE(a != nullptr);
+    REQUIRE(b != nullptr);
+    CHECK(std::string(a->instructions) == b->instructions);
+    CHECK(a->registers == b->registers);
+  }
+  const std::string wrong = place.write("wrong.cu", text("unknown"));
+  CHECK_THROWS_WITH(compiled(wrong, true),
+                    contains_text(wrong + "(8): error: identifier \"unknown\" is undefined"));
+  ToolLimits limits;
+  limits.interrupted = [] { return true; };
+  CHECK_THROWS_WITH(compiled(place.write("stopped.cu", text("2.f")), true, limits),
+                    contains_text("failed: interrupted"));
+  CHECK(compiled(place.write("after.cu", text("3.f")), true)->is_by_nvrtc());
 }
 
 TEST_CASE("kernels compiled by NVRTC may print and assert", "[nvrtc_files]") {

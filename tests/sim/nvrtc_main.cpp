@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/nvrtc.hpp"
 #include "compile/nvrtc_compiler.hpp"
 #include "support/skip.hpp"
 

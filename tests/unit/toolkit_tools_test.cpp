@@ -90,22 +90,39 @@ TEST_CASE("a tool runs in its private folder", "[tools]") {
   CHECK(fs::exists(folder / "made"));
 }
 
+/// Its existence interrupts a tool; the name is that of no other process's tests.
+std::string interrupting_file() {
+  return (fs::temp_directory_path() / ("gpuexp-interrupts-" + std::to_string(::getpid()))).string();
+}
+
 bool is_running(int process) {
   const std::string state = text_of_file("/proc/" + std::to_string(process) + "/stat");
   return !state.empty() && state.find(") Z ") == std::string::npos;
 }
 
-TEST_CASE("a tool that runs too long is killed with its children", "[tools]") {
-  const FakeTool tool("sleep 100 & echo $! ; wait");
-  const TemporaryFolder folder;
-  ToolLimits limits;
-  limits.time_s = 0.3;
-  CHECK_THROWS_WITH(tool.tools().run("ptxas", {}, folder, "out", limits),
-                    tool.path() + " failed: stopped after 0.3 s");
-  const int child = std::stoi(text_of_file(folder / "out"));
-  for (int attempt = 0; attempt < 100 && is_running(child); ++attempt)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  CHECK(!is_running(child));
+TEST_CASE("a tool that runs too long, or is interrupted, is killed with its children", "[tools]") {
+  struct Limited {
+    double time_s;
+    bool (*interrupted)();
+    const char* how;
+  };
+  constexpr Limited kLimited[]{{0.3, nullptr, "stopped after 0.3 s"},
+                               {60, [] { return fs::exists(interrupting_file()); }, "interrupted"}};
+  for (const Limited& limited : kLimited) {
+    INFO(limited.how);
+    const FakeTool tool("sleep 100 & echo $! ; touch " + interrupting_file() + "; wait");
+    const TemporaryFolder folder;
+    ToolLimits limits;
+    limits.time_s = limited.time_s;
+    limits.interrupted = limited.interrupted;
+    CHECK_THROWS_WITH(tool.tools().run("ptxas", {}, folder, "out", limits),
+                      tool.path() + " failed: " + limited.how);
+    fs::remove(interrupting_file());
+    const int child = std::stoi(text_of_file(folder / "out"));
+    for (int attempt = 0; attempt < 100 && is_running(child); ++attempt)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(!is_running(child));
+  }
 }
 
 TEST_CASE("a tool's memory and files are limited", "[tools]") {
