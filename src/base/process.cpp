@@ -37,20 +37,20 @@ constexpr const char* kThisProgram = "/proc/self/exe";
   ::_exit(127);
 }
 
-WorkerProcess::Ending ending(int status) {
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    return {fmt::format("signal {} ({})", signal, ::strsignal(signal)), signal == SIGKILL};
-  }
-  return {fmt::format("exit code {}", WEXITSTATUS(status)), false};
-}
-
 }  // namespace
 
 std::pair<int, int> connected_sockets() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail("socketpair");
   return {ends[0], ends[1]};
+}
+
+WorkerProcess::Ending ending_of(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return {fmt::format("signal {} ({})", signal, ::strsignal(signal)), signal == SIGKILL};
+  }
+  return {fmt::format("exit code {}", WEXITSTATUS(status)), false};
 }
 
 WorkerProcess::Ending end_child(pid_t child) {
@@ -66,7 +66,7 @@ WorkerProcess::Ending end_child(pid_t child) {
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
   }
-  return ending(status);
+  return ending_of(status);
 }
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments)

@@ -14,6 +14,9 @@ namespace gpuexp {
 /// Two connected stream sockets, which exec() closes. Throws std::system_error.
 std::pair<int, int> connected_sockets();
 
+/// How a child with this status of waitpid() ended.
+WorkerProcess::Ending ending_of(int status);
+
 /// Kills the child process unless it ends by itself within 0.2 s. A child that is about to end thus
 /// keeps its exit status.
 WorkerProcess::Ending end_child(pid_t child);

@@ -1,20 +1,18 @@
 #include "cli/cancellable_copy.hpp"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/process.hpp"
 #include "base/steady_clock.hpp"
 #include "cli/app.hpp"
 
@@ -37,26 +35,19 @@ namespace {
   std::_Exit(code);
 }
 
-std::string how_ended(int status) {
-  if (WIFEXITED(status)) return fmt::format("exit code {}", WEXITSTATUS(status));
-  return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
-}
-
 }  // namespace
 
 CancellableCopy::CancellableCopy(const std::function<std::optional<std::string>()>& work) {
-  std::array<int, 2> sockets{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
-    throw std::system_error(errno, std::generic_category(), "socketpair");
-  channel_ = Channel(sockets[0]);
+  const auto [here, there] = connected_sockets();
+  channel_ = Channel(here);
   std::fflush(nullptr);  // the copy must not write buffered output again
   copy_ = ::fork();
   const int error = errno;
   if (copy_ == 0) {
     channel_.close();
-    run_cancellable(work, sockets[1]);
+    run_cancellable(work, there);
   }
-  ::close(sockets[1]);
+  ::close(there);
   if (copy_ < 0) throw std::system_error(error, std::generic_category(), "fork");
 }
 
@@ -90,7 +81,7 @@ std::string CancellableCopy::result() {
     line = channel_.receive();
   } catch (const ChannelClosed&) {
     throw std::runtime_error(
-        fmt::format("the process that executed the kernels ended: {}", how_ended(waited())));
+        fmt::format("the process that executed the kernels ended: {}", ending_of(waited()).how));
   }
   waited();
   return line;

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "worker/channel.hpp"
+#include "base/channel.hpp"
 
 namespace gpuexp::cli {
 

@@ -122,8 +122,7 @@ class VersionMaker {
   }
 
   std::unique_ptr<Executor> simulated(ExecutedBlocks blocks) const {
-    return std::move(
-        open_simulated(device_.id, context_.resources, kLaunchTimeoutS, blocks)->executor);
+    return simulated_executor(context_, simulated_, kLaunchTimeoutS, blocks);
   }
 
   // ---- verification
@@ -265,6 +264,7 @@ class VersionMaker {
   const Context& context_;
   const ConfigOptions& options_;
   const DeviceSpec& device_;
+  DeviceInfo simulated_ = simulated_device(device_.id);
   Config config_;
   Plan plan_;
   std::vector<Entry> entries_;
