@@ -3,13 +3,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/process.hpp"
 
 namespace gpuexp::cli {
 
@@ -46,8 +47,11 @@ std::optional<ExitCode> exit_code_of_copy() {
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
-  fmt::print(stderr, "gpuexp: the process that executed the kernels was ended by signal {} ({})\n",
-             signal, ::strsignal(signal));
+  fmt::print(stderr,
+             "gpuexp: the process that executed the kernels ended: {}
+             ",
+             ending_of(status)
+                 .how);
   return ExitCode::internal;
 }
 
