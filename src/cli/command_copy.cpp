@@ -47,11 +47,8 @@ std::optional<ExitCode> exit_code_of_copy() {
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
-  fmt::print(stderr,
-             "gpuexp: the process that executed the kernels ended: {}
-             ",
-             ending_of(status)
-                 .how);
+  fmt::print(stderr, "gpuexp: the process that executed the kernels ended: {}\n",
+             ending_of(status).how);
   return ExitCode::internal;
 }
 
