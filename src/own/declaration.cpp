@@ -53,6 +53,16 @@ std::string text_of(const DeclaredBuffer& buffer) {
   return text;
 }
 
+std::string with_more_elements(const DeclaredBuffer& buffer, const std::string& factor) {
+  const PlacedExpression& last = buffer.extents.back();
+  const NodeKind kind = last.expression.root().kind;
+  const bool is_simple = kind == NodeKind::name || kind == NodeKind::integer;
+  const std::string extent = last.expression.text();
+  std::string text = text_of(buffer);
+  text.resize(text.size() - extent.size() - 1);
+  return text + fmt::format("{}*{}]", factor, is_simple ? extent : "(" + extent + ")");
+}
+
 const DeclaredBuffer* Declaration::find_buffer(std::string_view name) const {
   const auto found = std::ranges::find(buffers, name, &DeclaredBuffer::name);
   return found == buffers.end() ? nullptr : &*found;

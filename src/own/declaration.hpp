@@ -90,6 +90,8 @@ struct DeclaredBuffer {
 
 /// "x[n]".
 std::string text_of(const DeclaredBuffer& buffer);
+/// The same with `factor` times as many elements: "a[m][4*k]".
+std::string with_more_elements(const DeclaredBuffer& buffer, const std::string& factor);
 
 /// An argument of a kernel template: an expression, or C++ code such as the name of a type.
 struct DeclaredTemplateArgument {

@@ -38,6 +38,8 @@ struct OwnData {
 /// Evaluates requirements and extents. Throws DeclarationError.
 OwnProblem problem_of(const Bound& bound, const Values& values);
 
+/// Throws DeclarationError if a number is negative or cannot be evaluated. beyond_limits()
+/// (launch_limits.hpp) compares the shape with a GPU.
 Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names);
 /// The kernels and memsets of a variant, in order.
 Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,
