@@ -28,7 +28,7 @@ std::string architecture_for(int compute_capability);
 /// Names of the kernels of a PTX file, in order, without parameters.
 std::vector<std::string> kernels_in_ptx(std::string_view text);
 
-/// The same of a cubin, whose bytes may be damaged.
+/// Names of the kernels of a cubin, whose bytes may be damaged.
 std::vector<std::string> kernels_in_cubin(std::string_view bytes);
 
 /// The architectures for which a file has code, or can be translated.

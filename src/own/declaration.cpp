@@ -21,6 +21,10 @@ std::string begin_of_message(const std::string& file, const Place& place) {
 
 }  // namespace
 
+std::string json_name_of(const std::filesystem::path& source) {
+  return std::filesystem::path(source).replace_extension(kJsonSuffix).string();
+}
+
 Place after(Place place, std::size_t columns) {
   const bool is_whole_entry = place.entry && place.column == 0;
   if (!is_whole_entry) place.column += static_cast<int>(columns);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,12 @@ class DeclarationError : public InputError {
  public:
   using InputError::InputError;
 };
+
+/// The end of the name of a JSON file with a declaration.
+inline constexpr std::string_view kJsonSuffix = ".gpuexp.json";
+
+/// The JSON file in the folder of a source file that may declare its kernels: "k.gpuexp.json".
+std::string json_name_of(const std::filesystem::path& source);
 
 /// An entry of a declaration in a JSON file.
 struct JsonEntry {

@@ -15,7 +15,6 @@
 #include "compile/kernel_input.hpp"
 #include "compile/kernel_symbols.hpp"
 #include "own/declared_type.hpp"
-#include "own/json_declaration.hpp"
 #include "own/parameter_values.hpp"
 #include "own/statement.hpp"
 #include "own/statement_parts.hpp"

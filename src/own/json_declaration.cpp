@@ -212,10 +212,6 @@ class EntryReader {
 
 }  // namespace
 
-std::string json_name_of(const std::filesystem::path& source) {
-  return std::filesystem::path(source).replace_extension(kJsonSuffix).string();
-}
-
 JsonDeclaration read_json_declaration(const std::string& file, std::string_view text) {
   const Json json = read_json(text, file);
   return EntryReader(file, json).read();

@@ -11,12 +11,6 @@
 
 namespace gpuexp::own {
 
-/// The end of the name of such a file.
-inline constexpr std::string_view kJsonSuffix = ".gpuexp.json";
-
-/// The JSON file in the folder of a source file that may declare its kernels: "k.gpuexp.json".
-std::string json_name_of(const std::filesystem::path& source);
-
 /// The keys of such a file. The reader, its error messages and the JSON Schema use them.
 inline constexpr std::array kDeclarationKeys{
     Key{"$schema", "Path or address of this schema, for editors."},

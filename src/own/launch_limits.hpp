@@ -9,11 +9,6 @@
 
 namespace gpuexp::own {
 
-/// Largest grids and blocks of all GPUs.
-inline constexpr Extent kMaxGrid{(std::int64_t{1} << 31) - 1, 65535, 65535};
-inline constexpr Extent kMaxBlock{1024, 1024, 64};
-inline constexpr std::int64_t kMaxBlockThreads = 1024;
-
 /// Which launch or buffer of the variant, or of the reference, the GPU cannot have, with its place
 /// in the declaration; empty if the GPU can run the problem. Compares the blocks with the kernels'
 /// machine code for the GPU, which is compiled if it is not yet. Code that does not compile is no

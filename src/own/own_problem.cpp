@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "own/launch_limits.hpp"
-
 namespace gpuexp::own {
 
 namespace {

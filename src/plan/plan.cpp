@@ -10,7 +10,6 @@
 
 #include "base/parallel.hpp"
 #include "family/function_text.hpp"
-#include "plan/runnable.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
@@ -333,13 +332,6 @@ Plan plan_of(const Config& config, const DeviceSpec& device, const KernelResourc
           fmt::format("{}: selects no cell: wave_edges has no edge on {}", place, device.name));
     }
   }
-  return plan;
-}
-
-Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
-               std::int64_t free_bytes) {
-  Plan plan = plan_of(config, device, resources, free_bytes);
-  check_runnable(plan);
   return plan;
 }
 

@@ -56,7 +56,7 @@ struct Plan {
 Plan plan_of(const Config& config, const DeviceSpec& device, const KernelResources& resources,
              std::int64_t free_bytes);
 
-/// The same, and throws like check_runnable() (runnable.hpp).
+/// The same, and throws like check_runnable() (runnable.hpp, which has the definition).
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 

@@ -66,6 +66,13 @@ void check_runnable(const Plan& plan) {
   }
 }
 
+Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
+               std::int64_t free_bytes) {
+  Plan plan = plan_of(config, device, resources, free_bytes);
+  check_runnable(plan);
+  return plan;
+}
+
 std::vector<Cell> without_code(const Plan& plan) {
   std::vector<Cell> found;
   for (const auto& [variant, cells] : cells_by_variant(plan)) {
