@@ -309,7 +309,7 @@ class LaunchedKernels {
   std::shared_ptr<OwnModules> modules_;
   const std::vector<int>& compute_capabilities_;
   std::vector<OwnKernel> kernels_;
-  std::string first_errors_;  // of the first kernel that does not compile
+  std::string first_errors_;  // errors of the first kernel that does not compile
 };
 
 }  // namespace
