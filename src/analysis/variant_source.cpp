@@ -112,6 +112,13 @@ void add_code(CodeLine& line, const InstructionCounts& counts) {
 
 }  // namespace
 
+SourcePart whole_file(std::string name, std::string_view text) {
+  SourcePart part{std::move(name), {}};
+  for (const std::string_view line : source_lines(text))
+    part.lines.push_back({static_cast<std::uint32_t>(part.lines.size() + 1), line, 0, {}});
+  return part;
+}
+
 SourcePart VariantSources::section_of(const Family& family, const Variant& variant) const {
   for (std::size_t i = 0; i < count_; ++i) {
     if (!is_file_of(texts_[i].file, family.id)) continue;

@@ -26,6 +26,9 @@ struct SourcePart {
   std::vector<CodeLine> lines;
 };
 
+/// All lines of a file's text, which must outlive the part, without instructions.
+SourcePart whole_file(std::string name, std::string_view text);
+
 struct VariantSource {
   SourcePart section;              ///< code after the variant's `why` comment; may be empty
   std::vector<SourcePart> others;  ///< lines of its kernels outside of the section

@@ -345,7 +345,8 @@ ExitCode run(const Context& context, const DescribeArguments& options) {
   const Config config = single_experiment(family, own_variants(family), Mode::cold, options.sets);
   const auto specs = device_specs();
   const DeviceSpec& device = find_device_spec(specs, options.gpu).spec;
-  const Plan plan = make_plan(config, device, context.resources, device.memory_bytes);
+  // A description of what is known, also if the shown problem has no code.
+  const Plan plan = plan_of(config, device, context.resources, device.memory_bytes);
   if (options.json) {
     Json json = to_json(family, context.registry, declared);
     json["machine_code"] = code_json(plan, context.resources);

@@ -1,3 +1,4 @@
+#include <exception>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -15,7 +16,7 @@
 #include "cli/figure_models.hpp"
 #include "cli/progress.hpp"
 #include "model/prediction.hpp"
-#include "plan/plan.hpp"
+#include "plan/runnable.hpp"
 #include "render/figure_views.hpp"
 #include "render/terminal.hpp"
 #include "results/json_figures.hpp"
@@ -111,6 +112,8 @@ class PredictionReport {
     std::string bound_by;
   };
   const std::vector<Line>& lines() const { return lines_; }
+  /// Number of skipped cells, by reason.
+  const std::map<std::string, std::size_t>& skipped() const { return skipped_; }
 
  private:
   void add(const Group& group, const Cell& cell, CodePredictor* predictor) {
@@ -118,6 +121,7 @@ class PredictionReport {
     auto prediction = predict_cell(plan_, group, cell, resources_);
     if (!prediction) {
       rows_.push_back({key + "  skipped: " + cell.skip_reason});
+      ++skipped_[cell.skip_reason];
       lines_.push_back({key, "skipped", ""});
       json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
       records_.push_back({key, {}, {}, {}, {}, {}});
@@ -197,6 +201,7 @@ class PredictionReport {
   Json json_ = Json::array();
   std::vector<std::vector<Field>> records_;
   std::vector<Line> lines_;
+  std::map<std::string, std::size_t> skipped_;
   std::size_t other_architectures_ = 0;
   std::size_t without_registers_ = 0;
   std::size_t assumed_work_ = 0;
@@ -241,6 +246,9 @@ void print_side_by_side(const std::vector<std::string>& gpus,
     fmt::print("  {}: {}; {}\n", gpus[i], reports[i]->plan().device.name,
                reports[i]->plan().ceiling_source.source);
   fmt::print("\n{}\n", table.render());
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    for (const auto& [why, cells] : reports[i]->skipped())
+      fmt::print("{} skipped on {}: {}\n", counted(cells, "cell"), gpus[i], why);
 }
 
 /// Predictions of the configs on the chosen GPUs.
@@ -277,12 +285,25 @@ class Predict {
   bool is_side_by_side() const { return prints_text() && is_for_several() && !options_.limits; }
   bool prints_text() const { return !options_.json && !options_.csv; }
 
-  void predict(const Config& config) {
+  /// A GPU that cannot run the config costs only its own predictions, unless no GPU can.
+  std::vector<Plan> plans_of(const Config& config) const {
     std::vector<Plan> plans;
+    std::vector<std::exception_ptr> refusals;
     for (const DeviceSpec& gpu : gpus_) {
-      Plan& plan = plans.emplace_back(make_plan(config, gpu, context_.resources, gpu.memory_bytes));
+      Plan& plan = plans.emplace_back(plan_of(config, gpu, context_.resources, gpu.memory_bytes));
       plan.ceiling_source = ceiling_source_of(gpu, gpu.id);
+      try {
+        check_runnable(plan);
+      } catch (const ConfigError&) {
+        refusals.push_back(std::current_exception());
+      }
     }
+    if (refusals.size() == plans.size()) std::rethrow_exception(refusals.front());
+    return plans;
+  }
+
+  void predict(const Config& config) {
+    const std::vector<Plan> plans = plans_of(config);
     std::vector<std::unique_ptr<PredictionReport>> reports;
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < gpus_.size(); ++i) {

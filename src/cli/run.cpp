@@ -21,6 +21,7 @@
 #include "cli/simulation.hpp"
 #include "gpu/nvml_sampler.hpp"
 #include "gpu/nvtx_tracer.hpp"
+#include "plan/runnable.hpp"
 #include "plan/shard.hpp"
 #include "render/page.hpp"
 #include "render/terminal.hpp"
@@ -100,6 +101,7 @@ class Run {
     }
     device_ = std::move(*opened);
     plan_ = make_plan(config_, device_.info.spec, context_.resources, device_.info.free_bytes);
+    without_code_ = without_code(plan_);
     whole_plan_ = sharded_cells(plan_, shard_.value_or(Shard{}).count);
     if (shard_) keep_shard(*shard_, plan_);
     plan_.ceiling_source = ceiling_source_of(device_.info);
@@ -303,13 +305,24 @@ class Run {
     if (!options_.quiet) print_notes(recorder, report);
     if (interrupted() && !options_.verify_only && !options_.quiet)
       fmt::print(stderr, "gpuexp: interrupted{}\n", how_to_continue(dir));
-    const ExitCode code = machine_lacks_all() ? ExitCode::no_device : exit_code_of(report);
+    const ExitCode code = machine_lacks_all() ? ExitCode::no_device : code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
+  }
+
+  /// A variant without code fails the run, because its results are missing.
+  ExitCode code_of(const Report& report) const {
+    const ExitCode code = exit_code_of(report);
+    for (const Cell& cell : without_code_)
+      fmt::print(stderr, "gpuexp: no cell of {} has code: {}\n", cell.variant->id,
+                 cell.skip_reason);
+    return code == ExitCode::ok && !without_code_.empty() ? ExitCode::failed : code;
   }
 
   bool machine_lacks_all() const {
     return plan_.cell_count() > 0 && std::ranges::all_of(plan_.groups, [](const Group& group) {
-             return std::ranges::all_of(group.cells, &Cell::machine_lacks);
+             return std::ranges::all_of(group.cells, [](const Cell& cell) {
+               return cell.skip_cause == SkipCause::machine_lacks;
+             });
            });
   }
 
@@ -394,6 +407,7 @@ class Run {
   std::optional<Shard> shard_;           ///< empty: the whole plan
   std::vector<ShardedCell> whole_plan_;  ///< cells of all shards
   Plan plan_;                            ///< the cells of this run
+  std::vector<Cell> without_code_;       ///< a cell of each variant that cannot run for this reason
   ExecutedBlocks blocks_;
   RankProvenance first_rank_;
   Recorder* recorder_ = nullptr;  ///< set by measure()

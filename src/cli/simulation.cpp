@@ -81,8 +81,8 @@ void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, Execut
         cell.skip_reason = limits.reference_refusal(*plan.experiment(group).family, *cell.variant,
                                                     group.problem.get());
       if (cell.skip_reason.empty()) continue;
-      cell.machine_lacks =
-          cell.variant->is_vendor || limits.lacks_code_of_gpu(*cell.variant, group.problem.get());
+      if (cell.variant->is_vendor || limits.lacks_code_of_gpu(*cell.variant, group.problem.get()))
+        cell.skip_cause = SkipCause::machine_lacks;
     }
   }
 }

@@ -18,15 +18,17 @@ namespace fs = std::filesystem;
 // "ptxas k.ptx, line 9; fatal   : Unsupported .version 9.7; current version is '9.0'"
 std::string newer_version_text(const fs::path& ptx, std::string_view messages,
                                const ToolkitTools& tools) {
+  take_until(messages, ", line ");
+  const int line = take_number<int>(messages).value_or(1);
   take_until(messages, "Unsupported .version ");
   const std::string_view version = take_until(messages, ";");
   take_until(messages, "current version is '");
   const std::string_view newest = take_until(messages, "'");
   if (version.empty() || newest.empty()) return "";
   return fmt::format(
-      "{}: is PTX of version {}, but ptxas {} ({}) knows PTX up to version {}; install a newer "
+      "{}:{}: is PTX of version {}, but ptxas {} ({}) knows PTX up to version {}; install a newer "
       "CUDA Toolkit, or a newer version of the Python package nvidia-cuda-nvcc",
-      ptx.string(), version, tools.version_of("ptxas"), tools.path_of("ptxas"), newest);
+      ptx.string(), line, version, tools.version_of("ptxas"), tools.path_of("ptxas"), newest);
 }
 
 }  // namespace

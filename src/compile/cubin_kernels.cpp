@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "compile/parameter_sizes.hpp"
 #include "sass/code_listing.hpp"
 
 namespace gpuexp {
@@ -29,7 +28,7 @@ ObjectDump dump_cubin(const std::string& cubin, const std::string& architecture,
 CubinKernels::CubinKernels(const ObjectDump& dump, const std::string& source_root)
     : owned_(read_kernels(dump, source_root.empty() ? GPUEXP_SOURCE_ROOT : source_root)),
       data_(std::make_unique<const ModuleData>(read_module_data(dump.elf))),
-      parameter_bytes_(parameter_sizes(dump.elf)) {
+      attributes_(kernel_attributes(dump.elf)) {
   for (const CompiledKernel& kernel : owned_) {
     KernelResource& row = rows_[kernel.lowered_name];
     row.lowered_name = kernel.lowered_name.c_str();
@@ -50,11 +49,10 @@ const KernelResource* CubinKernels::find(const std::string& lowered_name) const 
   return found == rows_.end() ? nullptr : &found->second;
 }
 
-const std::vector<std::int64_t>& CubinKernels::parameter_bytes(
-    const std::string& lowered_name) const {
-  static const std::vector<std::int64_t> none;
-  const auto found = parameter_bytes_.find(lowered_name);
-  return found == parameter_bytes_.end() ? none : found->second;
+const KernelAttributes& CubinKernels::attributes(const std::string& lowered_name) const {
+  static const KernelAttributes none;
+  const auto found = attributes_.find(lowered_name);
+  return found == attributes_.end() ? none : found->second;
 }
 
 }  // namespace gpuexp

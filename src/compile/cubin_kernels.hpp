@@ -1,12 +1,12 @@
 // Kernels of a cubin.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "compile/kernel_attributes.hpp"
 #include "compile/toolkit_tools.hpp"
 #include "sass/compiled_kernels.hpp"
 #include "sass/kernel_resource.hpp"
@@ -40,14 +40,14 @@ class CubinKernels {
   const ModuleData& data() const { return *data_; }
   /// All kernels by lowered name.
   const std::map<std::string, KernelResource>& rows() const { return rows_; }
-  /// Sizes of the kernel's parameters in order.
-  const std::vector<std::int64_t>& parameter_bytes(const std::string& lowered_name) const;
+  /// Without declarations if the cubin lacks the kernel.
+  const KernelAttributes& attributes(const std::string& lowered_name) const;
 
  private:
-  std::vector<CompiledKernel> owned_;      ///< storage for rows_
+  std::vector<CompiledKernel> owned_;       ///< storage for rows_
   std::unique_ptr<const ModuleData> data_;  ///< its address is part of rows_
   std::map<std::string, KernelResource> rows_;
-  std::map<std::string, std::vector<std::int64_t>> parameter_bytes_;
+  std::map<std::string, KernelAttributes> attributes_;
 };
 
 }  // namespace gpuexp

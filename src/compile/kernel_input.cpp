@@ -120,6 +120,20 @@ std::vector<std::string> kernels_in_ptx(std::string_view text) {
   return kernels;
 }
 
+// Each kernel has a section for its parameters, whose name is in the table of names.
+std::vector<std::string> kernels_in_cubin(std::string_view bytes) {
+  constexpr std::string_view kSection = ".nv.constant0.";
+  std::vector<std::string> kernels;
+  while (!bytes.empty()) {
+    take_until(bytes, kSection);
+    const std::string name(bytes.substr(0, bytes.find('\0')));
+    if (name.empty()) continue;
+    const std::string kernel = kernel_name(name);
+    if (std::ranges::find(kernels, kernel) == kernels.end()) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
 int CodeTarget::first_compute_capability() const {
   constexpr int kFirst = 90;
   return is_exact ? architecture : std::max(kFirst, architecture);

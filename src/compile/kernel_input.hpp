@@ -28,6 +28,9 @@ std::string architecture_for(int compute_capability);
 /// Names of the kernels of a PTX file, in order, without parameters.
 std::vector<std::string> kernels_in_ptx(std::string_view text);
 
+/// Names of the kernels of a cubin, whose bytes may be damaged.
+std::vector<std::string> kernels_in_cubin(std::string_view bytes);
+
 /// The architectures for which a file has code, or can be translated.
 struct CodeTarget {
   std::string name;       ///< "sm_90a"; empty for CUDA C++, whose targets only the compiler knows

@@ -358,7 +358,7 @@ std::vector<KernelSignature> signatures(const CubinKernels& kernels,
     names.push_back(name);
   std::vector<KernelSignature> all = signatures(names, sources);
   for (KernelSignature& signature : all) {
-    const std::vector<std::int64_t>& bytes = kernels.parameter_bytes(signature.lowered_name);
+    const auto& bytes = kernels.attributes(signature.lowered_name).parameter_bytes;
     if (signature.parameters.empty()) signature.parameters = untyped_parameters(bytes);
   }
   return all;

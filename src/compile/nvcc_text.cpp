@@ -41,9 +41,8 @@ void check_file(const fs::path& file, const InputForm& form) {
   const std::uintmax_t bytes = fs::file_size(file, error);
   if (bytes == 0) refuse_source(file, fmt::format("is empty; {}", expected));
   if (bytes > form.max_bytes)
-    refuse_source(file, fmt::format("has {}; expected {} of at most {}",
-                                    bytes_text(static_cast<double>(bytes)), form.what,
-                                    bytes_text(static_cast<double>(form.max_bytes))));
+    refuse_source(file, fmt::format("has {} bytes; expected {} of at most {} bytes", bytes,
+                                    form.what, form.max_bytes));
 }
 
 // The line with the first byte that is not text, counted from 1.

@@ -112,6 +112,19 @@ bool is_as_read(const std::vector<ModuleDependency>& files, const std::string& s
   });
 }
 
+// What the user can do about an error whose text does not say it; empty for other errors.
+std::string advice_on(const std::string& errors) {
+  const auto has = [&](const char* text) { return errors.find(text) != std::string::npos; };
+  if (has("requires separate compilation mode"))
+    return "\nkernels that launch kernels are not supported: declare the launches as steps of a "
+           "variant, 'NAME = KERNEL<<<GRID, BLOCK>>>; KERNEL<<<GRID, BLOCK>>>'";
+  if (has(": No such file or directory"))
+    return "\na header is sought in the folder of the file that includes it, in the toolkit, and "
+           "in "
+           "folders that the file declares: '// gpuexp: option -IFOLDER'";
+  return "";
+}
+
 }  // namespace
 
 struct SourceCompiler::Job {
@@ -358,10 +371,10 @@ void SourceCompiler::fail(const Job& job, const std::string& errors) {
   std::string first = errors.substr(0, errors.find('\n'));
   const std::string folder = job.source.parent_path().string() + "/";
   if (first.starts_with(folder)) first.erase(0, folder.size());
-  throw CompileError(
-      fmt::format("{}: nvcc cannot compile {} for {}:\n{}", job.source.string(),
-                  job.instantiation ? job.instantiation->text() : "it", job.architecture, errors),
-      first);
+  throw CompileError(fmt::format("{}: nvcc cannot compile {} for {}:\n{}{}", job.source.string(),
+                                 job.instantiation ? job.instantiation->text() : "it",
+                                 job.architecture, errors, advice_on(errors)),
+                     first);
 }
 
 ObjectDump SourceCompiler::dump(const Job& job, const TemporaryFolder& folder) const {

@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "base/json_reader.hpp"
 #include "base/sha256.hpp"
+#include "base/text_parts.hpp"
 #include "config/config_axes.hpp"
 #include "config/config_experiment.hpp"
 #include "config/config_figures.hpp"
@@ -114,6 +115,16 @@ void add_prefixed(const Config& config, Json& experiments, Json& figures) {
   }
 }
 
+/// A file that neither its name nor its contents show to be JSON may be meant as a kernel file.
+void check_kind(const std::filesystem::path& path, std::string_view text) {
+  const bool is_config = path.extension() == ".json" || trimmed(text).starts_with('{');
+  if (!is_config)
+    throw ConfigError(fmt::format(
+        "{}: is neither a config, which is a JSON object, nor a kernel file, whose name ends in "
+        ".cu, .cuh, .ptx, .cubin or .gpuexp.json",
+        path.string()));
+}
+
 }  // namespace
 
 Config read_config(const std::filesystem::path& path, const Registry& registry,
@@ -123,7 +134,9 @@ Config read_config(const std::filesystem::path& path, const Registry& registry,
   if (is_kernel_file(path.string()))
     return parse_config(registry.kernel_files().config_text(path.string()), path.string(), registry,
                         overrides);
-  return parse_config(read_text_file(path), path.string(), registry, overrides);
+  std::string text = read_text_file(path);
+  check_kind(path, text);
+  return parse_config(std::move(text), path.string(), registry, overrides);
 }
 
 Config parse_config(std::string text, const std::string& path, const Registry& registry,

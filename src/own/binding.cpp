@@ -13,6 +13,7 @@
 #include "own/buffer_roles.hpp"
 #include "own/declared_names.hpp"
 #include "own/expression_tree.hpp"
+#include "own/kernel_lookup.hpp"
 #include "own/launch_types.hpp"
 #include "own/variable_binding.hpp"
 
@@ -20,27 +21,19 @@ namespace gpuexp::own {
 
 namespace {
 
-/// "add(const float* x, int n)".
-std::string text_of(const KernelSignature& kernel) {
-  std::vector<std::string> parameters;
-  for (const KernelParameter& parameter : kernel.parameters)
-    parameters.push_back(parameter.spelled);
-  const std::string& arguments = kernel.template_arguments;
-  return fmt::format("{}{}({})", kernel.name, arguments.empty() ? "" : "<" + arguments + ">",
-                     fmt::join(parameters, ", "));
-}
-
 class Binder {
  public:
   Binder(Declaration declaration, std::vector<OwnKernel> kernels,
          const std::vector<std::string>& in_source, const std::vector<OwnVariable>& variables)
       : declaration_(std::move(declaration)),
         kernels_(std::move(kernels)),
-        in_source_(in_source),
         variables_(variables),
+        lookup_(declaration_.file, kernels_, in_source),
         bound_(std::make_shared<Bound>()) {}
 
   SharedBound bound() {
+    if (!std::ranges::all_of(kernels_, &OwnKernel::has_code))
+      remove_unknown_buffers(declaration_, lookup_, variables_);
     complete_launches(declaration_, kernels_);
     kernels_ = with_argument_types(declaration_, std::move(kernels_));
     bound_->file = declaration_.file;
@@ -70,7 +63,7 @@ class Binder {
     check_work();
     for (const DeclaredCheck& check : bound_->checks)
       check_check(check);
-    check_parameters_are_used();
+    if (bound_->has_code()) check_parameters_are_used();
     find_fp32_parameters();
     return bound_;
   }
@@ -82,45 +75,6 @@ class Binder {
 
   // ---- launches
 
-  const OwnKernel& kernel_of(const DeclaredLaunch& launch) const {
-    if (!launch.template_arguments) return kernel_named(launch.kernel, launch.place);
-    const auto found = std::ranges::find_if(kernels_, [&](const OwnKernel& kernel) {
-      return kernel.signature.name == launch.kernel &&
-             kernel.template_text == launch.template_text();
-    });
-    if (found != kernels_.end()) return *found;
-    fail_at(launch.place, fmt::format("the file has no kernel '{}<{}>'", shorten(launch.kernel),
-                                      shorten(*launch.template_text())));
-  }
-
-  const OwnKernel& kernel_named(const std::string& name, const Place& place) const {
-    std::vector<std::string> names;
-    std::vector<std::string> overloads;
-    const OwnKernel* found = nullptr;
-    for (const OwnKernel& kernel : kernels_) {
-      if (kernel.template_text) continue;
-      names.push_back(kernel.signature.name);
-      if (kernel.signature.name != name) continue;
-      found = &kernel;
-      overloads.push_back(text_of(kernel.signature));
-    }
-    if (overloads.size() > 1)
-      fail_at(place, fmt::format(
-                         "the file has {0} kernels '{1}': {2}; a launch cannot select an overload: "
-                         "rename one; if they are instantiations of a template, name the "
-                         "arguments, as in {1}<64><<<GRID, BLOCK>>>",
-                         overloads.size(), shorten(name), fmt::join(overloads, ", ")));
-    if (found) return *found;
-    if (std::ranges::find(in_source_, name) != in_source_.end())
-      fail_at(place,
-              fmt::format("kernel '{0}' is in the source but not in the compiled code; if it is a "
-                          "template, name its arguments, as in {0}<64><<<GRID, BLOCK>>>; if it is "
-                          "static, remove static",
-                          shorten(name)));
-    fail_at(place, fmt::format("the file has no kernel '{}'{}", shorten(name),
-                               names.empty() ? "" : allowed_names(name, names)));
-  }
-
   void refer_to_first(const DeclaredReference& declared) const {
     bound_->reference = bound_->variants.front();
     bound_->reference->place = declared.place;
@@ -129,9 +83,15 @@ class Binder {
 
   BoundVariant bind(const DeclaredVariant& declared) {
     BoundVariant variant{declared.id, declared.compare_to, {}, declared.place, declared.why, {}};
-    for (const DeclaredStep& step : declared.steps)
-      variant.steps.push_back(
-          std::visit([&](const auto& of) -> BoundStep { return bind(of); }, step));
+    const bool is_known = lookup_.has_code(declared);
+    for (const DeclaredStep& step : declared.steps) {
+      const auto* const launch = std::get_if<DeclaredLaunch>(&step);
+      if (is_known)
+        variant.steps.push_back(
+            std::visit([&](const auto& of) -> BoundStep { return bind(of); }, step));
+      else if (launch)
+        variant.steps.emplace_back(BoundLaunch{*launch, lookup_.of(*launch).address, {}, false});
+    }
     return variant;
   }
 
@@ -143,7 +103,8 @@ class Binder {
   }
 
   BoundLaunch bind(const DeclaredLaunch& launch) {
-    const OwnKernel& kernel = kernel_of(launch);
+    const OwnKernel& kernel = lookup_.of(launch);
+    check_is_supported(launch, kernel);
     const std::vector<KernelParameter>& parameters = kernel.signature.parameters;
     if (launch.arguments && launch.arguments->size() != parameters.size())
       fail_at(launch.place,
@@ -165,6 +126,18 @@ class Binder {
                                     : number_argument(launch, parameters[i], argument));
     }
     return bound;
+  }
+
+  void check_is_supported(const DeclaredLaunch& launch, const OwnKernel& kernel) const {
+    if (kernel.launches_kernels)
+      fail_at(launch.place, fmt::format("{} launches kernels, which is not supported; declare the "
+                                        "launches of these kernels as steps: {}<<<…>>>; …",
+                                        launch.kernel, launch.kernel));
+    if (kernel.has_clusters)
+      fail_at(launch.place,
+              fmt::format("{} has clusters of blocks (__cluster_dims__), which are not supported; "
+                          "expected a kernel without",
+                          launch.kernel));
   }
 
   Expression named(const std::string& name, const Place& place) const {
@@ -208,9 +181,9 @@ class Binder {
     auto type = element_type(parameter.type);
     if (!type && declared) type = element_type(*declared);
     if (!type)
-      fail_at(argument.place,
-              fmt::format("{}: elements of this type are not supported; expected a pointer to {}",
-                          text_of_parameter(parameter, launch), element_types_text()));
+      fail_at(argument.place, fmt::format("'{}' has elements of type {}, because of {}; {}", text,
+                                          parameter.type.text, text_of_parameter(parameter, launch),
+                                          instead_of(parameter.type, bound_->buffers[*index])));
     if (declared && element_type(*declared) != type)
       fail_at(argument.place,
               fmt::format("'{}' is declared with elements of type {}, but {} has "
@@ -219,6 +192,23 @@ class Binder {
                           parameter.type.text));
     set_type(*index, *type, argument.place);
     return {index, std::nullopt, parameter};
+  }
+
+  /// How to declare a buffer whose elements cannot have the type.
+  static std::string instead_of(const CType& type, const BoundBuffer& buffer) {
+    if (type.text.ends_with('*')) return "pointers to pointers are not supported";
+    const std::string buffers_have = "buffers have elements of type " + element_types_text();
+    const CType number = replacing_type(type);
+    if (number.element == CElement::unknown)
+      return fmt::format(
+          "{}: if it consists of N numbers of one of these types, declare them, as "
+          "in 'float {}'",
+          buffers_have, with_more_elements(buffer.declared, "N"));
+    return fmt::format("declare '{} {}' instead; {}", number.text,
+                       type.lanes == 1
+                           ? own::text_of(buffer.declared)
+                           : with_more_elements(buffer.declared, std::to_string(type.lanes)),
+                       buffers_have);
   }
 
   void set_type(std::size_t index, DataType type, const Place& place) {
@@ -358,8 +348,8 @@ class Binder {
 
   Declaration declaration_;
   std::vector<OwnKernel> kernels_;
-  const std::vector<std::string>& in_source_;
   const std::vector<OwnVariable>& variables_;
+  KernelLookup lookup_;
   std::shared_ptr<Bound> bound_;
   std::set<std::size_t> typed_;  // buffers whose type an argument above has set
 };

@@ -34,6 +34,10 @@ std::vector<const BoundLaunch*> BoundVariant::launches() const {
   return kernels;
 }
 
+bool BoundVariant::has_code() const {
+  return std::ranges::all_of(launches(), &BoundLaunch::has_code);
+}
+
 bool BoundVariant::passes(std::size_t buffer) const {
   return std::ranges::any_of(launches(), [&](const BoundLaunch* launch) {
     return launch->reads(buffer) || launch->writes(buffer);
@@ -51,6 +55,10 @@ std::optional<std::size_t> Bound::buffer_named(std::string_view name) const {
     if (buffers[i].declared.name == name) return i;
   }
   return std::nullopt;
+}
+
+bool Bound::has_code() const {
+  return std::ranges::all_of(variants, &BoundVariant::has_code);
 }
 
 const DeclaredCheck* Bound::check_of(std::size_t buffer) const {

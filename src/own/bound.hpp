@@ -26,6 +26,10 @@ struct OwnKernel {
   /// DeclaredLaunch::template_text() of the launches of this kernel.
   std::optional<std::string> template_text = std::nullopt;
   std::optional<TritonMetadata> triton = std::nullopt;  ///< only for Triton's kernels
+  /// Whether any of the tried values compiles. Otherwise the parameters are unknown.
+  bool has_code = true;
+  bool launches_kernels = false;
+  bool has_clusters = false;
 };
 
 /// The argument that is a pointer to nothing.
@@ -58,7 +62,8 @@ struct BoundArgument {
 struct BoundLaunch {
   DeclaredLaunch declared;
   std::function<const void*(const Names&)> kernel;  ///< as OwnKernel::address
-  std::vector<BoundArgument> arguments;
+  std::vector<BoundArgument> arguments;             ///< none without code
+  bool has_code = true;                             ///< as OwnKernel::has_code
 
   /// Whether the launch passes the buffer to a pointer that is not const.
   bool writes(std::size_t buffer) const;
@@ -87,6 +92,9 @@ struct BoundVariant {
 
   /// The kernels among the steps, in order.
   std::vector<const BoundLaunch*> launches() const;
+  /// Whether all its kernels have code. Otherwise none of its cells runs, and which buffers it uses
+  /// is unknown.
+  bool has_code() const;
   /// Whether a launch passes the buffer to a kernel.
   bool passes(std::size_t buffer) const;
   /// Whether a step may write to the buffer or its variable.
@@ -117,6 +125,8 @@ struct Bound {
   std::set<std::string, std::less<>> fp32_parameters;
 
   std::optional<std::size_t> buffer_named(std::string_view name) const;
+  /// Whether all variants have code.
+  bool has_code() const;
   /// Null if the buffer has no check.
   const DeclaredCheck* check_of(std::size_t buffer) const;
   /// The outputs that have a check.

@@ -26,7 +26,9 @@ void set_role(Bound& bound, std::size_t index) {
     return std::ranges::any_of(bound.variants, condition);
   };
   const bool is_written = any_variant([&](const BoundVariant& v) { return v.writes(index); });
-  if (!any_variant([&](const BoundVariant& v) { return v.passes(index); }))
+  const bool is_passed = any_variant([&](const BoundVariant& v) { return v.passes(index); });
+  if (!is_passed && !bound.has_code()) return;  // a check reads it as an input
+  if (!is_passed)
     fail(
         bound.file, declared.place,
         fmt::format("no launch uses the buffer '{}', and no kernel a variable of this name; remove "
@@ -97,7 +99,7 @@ void set_roles(Bound& bound) {
   for (std::size_t i = 0; i < bound.buffers.size(); ++i)
     set_role(bound, i);
   for (const BoundVariant& variant : bound.variants)
-    check_steps(bound, variant);
+    if (variant.has_code()) check_steps(bound, variant);
   if (bound.reference) check_steps(bound, *bound.reference);
 }
 

@@ -21,6 +21,10 @@ std::string begin_of_message(const std::string& file, const Place& place) {
 
 }  // namespace
 
+std::string json_name_of(const std::filesystem::path& source) {
+  return std::filesystem::path(source).replace_extension(kJsonSuffix).string();
+}
+
 Place after(Place place, std::size_t columns) {
   const bool is_whole_entry = place.entry && place.column == 0;
   if (!is_whole_entry) place.column += static_cast<int>(columns);
@@ -51,6 +55,16 @@ std::string text_of(const DeclaredBuffer& buffer) {
   for (const PlacedExpression& extent : buffer.extents)
     text += "[" + extent.expression.text() + "]";
   return text;
+}
+
+std::string with_more_elements(const DeclaredBuffer& buffer, const std::string& factor) {
+  const PlacedExpression& last = buffer.extents.back();
+  const NodeKind kind = last.expression.root().kind;
+  const bool is_simple = kind == NodeKind::name || kind == NodeKind::integer;
+  const std::string extent = last.expression.text();
+  std::string text = text_of(buffer);
+  text.resize(text.size() - extent.size() - 1);
+  return text + fmt::format("{}*{}]", factor, is_simple ? extent : "(" + extent + ")");
 }
 
 const DeclaredBuffer* Declaration::find_buffer(std::string_view name) const {

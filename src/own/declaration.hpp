@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,12 @@ class DeclarationError : public InputError {
  public:
   using InputError::InputError;
 };
+
+/// The end of the name of a JSON file with a declaration.
+inline constexpr std::string_view kJsonSuffix = ".gpuexp.json";
+
+/// The JSON file in the folder of a source file that may declare its kernels: "k.gpuexp.json".
+std::string json_name_of(const std::filesystem::path& source);
 
 /// An entry of a declaration in a JSON file.
 struct JsonEntry {
@@ -90,6 +97,8 @@ struct DeclaredBuffer {
 
 /// "x[n]".
 std::string text_of(const DeclaredBuffer& buffer);
+/// The same with `factor` times as many elements: "a[m][4*k]".
+std::string with_more_elements(const DeclaredBuffer& buffer, const std::string& factor);
 
 /// An argument of a kernel template: an expression, or C++ code such as the name of a type.
 struct DeclaredTemplateArgument {

@@ -89,6 +89,10 @@ class Reader {
     const auto nearest =
         nearest_name(first_word, {"in", "out", "in_out", "workspace", "check", "reference",
                                   "require", "work", "tolerance", "option", "define"});
+    if (!nearest && s.rest().find('[') != std::string_view::npos) {
+      Statement buffer = s;
+      read_buffer(buffer, std::nullopt);  // fails, because the first name has no extent
+    }
     s.fail(
         fmt::format("{} is not a statement{} expected NAME = VALUES, BUFFER[EXTENT], [NAME =] "
                     "KERNEL<<<GRID, BLOCK>>>, in, out, in_out, workspace, check, reference, "
@@ -349,30 +353,21 @@ Declaration read_declaration(const std::string& file, std::string_view source) {
     set_whys(declaration, source);
     return declaration;
   }
-  const std::vector<std::string> kernels =
-      kind_of(file) == KernelFileKind::ptx ? kernels_in_ptx(source) : kernels_in(source);
+  const bool is_ptx = kind_of(file) == KernelFileKind::ptx;
+  const std::vector<std::string> kernels = is_ptx ? kernels_in_ptx(source) : kernels_in(source);
   if (kernels.empty())
     fail(file, {1, 1},
-         "the file has neither a declaration nor a kernel; expected comment lines that begin with "
-         "'// gpuexp:' and a __global__ function that they launch");
+         fmt::format("the file has neither a declaration nor a kernel; expected comment lines that "
+                     "begin with '// gpuexp:' and a {} that they launch",
+                     is_ptx ? ".visible .entry" : "__global__ function"));
   fail(file, {1, 1},
        fmt::format("the file has no declaration; expected comment lines that begin with '// "
-                   "gpuexp:' and launch one of its kernels: {}; 'gpuexp init {}' prints such "
-                   "lines, and --write inserts them",
-                   fmt::join(kernels, ", "), file));
-}
-
-Declaration read_statements(const std::string& file, std::string_view text) {
-  std::vector<Statement> statements;
-  for (int line = 1; !text.empty(); ++line) {
-    const std::string_view whole = take_until(text, "\n");
-    const std::string_view statement = without_comment(whole);
-    if (!trimmed(statement).empty()) statements.emplace_back(file, line, whole, statement);
-  }
-  if (!statements.empty()) return declaration_of(file, statements);
-  fail(file, {1, 1},
-       "the file has no statement; expected one per line, and one that launches a kernel, such as "
-       "add<<<ceil_div(n, 256), 256>>>");
+                   "gpuexp:' and launch one of its kernels: {}; {}",
+                   fmt::join(kernels, ", "),
+                   is_ptx ? fmt::format("or the same statements in {}", json_name_of(file))
+                          : fmt::format("'gpuexp init {}' prints such lines, and --write inserts "
+                                        "them",
+                                        file)));
 }
 
 }  // namespace gpuexp::own

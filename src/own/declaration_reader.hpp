@@ -22,8 +22,4 @@ Declaration declaration_of(const std::string& file, const std::vector<Statement>
 /// declaration_of(), and if there is no statement at all.
 Declaration read_declaration(const std::string& file, std::string_view source);
 
-/// The same for a file `file` of statements only, one per line, without the mark of a comment line.
-/// Lines that begin with "//" are comments.
-Declaration read_statements(const std::string& file, std::string_view text);
-
 }  // namespace gpuexp::own

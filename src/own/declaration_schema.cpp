@@ -32,13 +32,18 @@ Json named(const Json& value) {
 std::string declaration_schema() {
   const Json text = type_of("string");
   const Json number_or_text = {{"type", Json::array({"number", "string"})}};
+  const Json values = one_or_list(number_or_text);
+  const Json typed =
+      json_schema::object({{"type", json_schema::described(kTypedParameterKeys[0].doc, text)},
+                           {"values", json_schema::described(kTypedParameterKeys[1].doc, values)}},
+                          {"type", "values"}, json_schema::OtherMembers::refused);
   const std::map<std::string_view, Json> schemas{
       {"$schema", text},
       {"source", {{"type", "string"}, {"pattern", "\\.(cuh?|ptx|cubin)$"}}},
       {"include", one_or_list(text)},
       {"define", {{"anyOf", Json::array({named(one_or_list(number_or_text)), one_or_list(text)})}}},
       {"option", one_or_list(text)},
-      {"parameters", named(one_or_list(number_or_text))},
+      {"parameters", named({{"anyOf", Json::array({values, typed})}})},
       {"require", one_or_list(text)},
       {"buffers", named({{"type", "string"}, {"pattern", "\\["}})},
       {"variants", named({{"type", "string"}, {"pattern", "<<<"}})},

@@ -64,23 +64,30 @@ std::string dimensions_text(const std::vector<PlacedExpression>& dimensions) {
   return fmt::format("({})", fmt::join(texts, ", "));
 }
 
-std::string text_of(const Bound& bound, const BoundLaunch& launch) {
+std::string text_of(const BoundLaunch& launch) {
   const DeclaredLaunch& declared = launch.declared;
   std::string shape =
       fmt::format("{}, {}", dimensions_text(declared.grid), dimensions_text(declared.block));
   if (declared.shared_bytes) shape += ", " + declared.shared_bytes->expression.text();
   std::vector<std::string> arguments;
-  for (const BoundArgument& argument : launch.arguments)
-    arguments.push_back(argument.buffer ? bound.buffers[*argument.buffer].declared.name
-                                        : argument.number->expression.text());
-  return fmt::format("{}<<<{}>>>({})", declared.kernel, shape, fmt::join(arguments, ", "));
+  if (declared.arguments) {
+    for (const PlacedExpression& argument : *declared.arguments)
+      arguments.push_back(argument.expression.text());
+  } else {
+    for (const BoundArgument& argument : launch.arguments)
+      arguments.push_back(argument.parameter.name);
+  }
+  const std::optional<std::string> of_template = declared.template_text();
+  return fmt::format("{}{}<<<{}>>>({})", declared.kernel,
+                     of_template ? "<" + *of_template + ">" : "", shape,
+                     fmt::join(arguments, ", "));
 }
 
-std::string steps_text(const Bound& bound, const BoundVariant& variant) {
+std::string steps_text(const BoundVariant& variant) {
   std::vector<std::string> steps;
   for (const BoundStep& step : variant.steps) {
     if (const auto* const launch = std::get_if<BoundLaunch>(&step)) {
-      steps.push_back(text_of(bound, *launch));
+      steps.push_back(text_of(*launch));
       continue;
     }
     const DeclaredMemset& memset = std::get<BoundMemset>(step).declared;
@@ -100,7 +107,7 @@ std::vector<std::string> check_lines(const Bound& bound) {
     lines.push_back(
         placed(bound,
                "reference " + (bound.reference_is_first ? "first: " + bound.reference->id
-                                                        : steps_text(bound, *bound.reference)),
+                                                        : steps_text(*bound.reference)),
                bound.reference->place));
   return lines;
 }
@@ -124,8 +131,8 @@ std::vector<DeclarationSection> sections_of(const Bound& bound) {
   for (std::size_t i = 0; i < bound.buffers.size(); ++i)
     all[0].lines.push_back(text_of(bound, i));
   for (const BoundVariant& variant : bound.variants)
-    all[1].lines.push_back(placed(
-        bound, fmt::format("{} = {}", variant.id, steps_text(bound, variant)), variant.place));
+    all[1].lines.push_back(
+        placed(bound, fmt::format("{} = {}", variant.id, steps_text(variant)), variant.place));
   all[2].lines = check_lines(bound);
   for (const PlacedExpression& requirement : bound.requirements)
     all[3].lines.push_back(placed(bound, requirement.expression.text(), requirement.place));

@@ -39,6 +39,16 @@ bool is_faster_by_block(const CheckProgram& program, double elements) {
   return by_block < by_thread;
 }
 
+/// A launch whose threads go through `count` items, with these arguments.
+template <class... Arguments>
+KernelStep step_of(const void* kernel, std::int64_t count, const Arguments&... arguments) {
+  KernelStep step;
+  step.shape = grid_stride(count, kMaxBlocks);
+  step.shape.kernel = kernel;
+  (step.arguments.add(arguments), ...);
+  return step;
+}
+
 }  // namespace
 
 DeviceKernels& device_kernels() {
@@ -47,12 +57,7 @@ DeviceKernels& device_kernels() {
 }
 
 Steps fill_step(void* to, std::int64_t count, const FillProgram& fill) {
-  KernelStep step;
-  step.shape = grid_stride(count, kMaxBlocks);
-  step.shape.kernel = device_kernels().fill;
-  step.arguments.add(to);
-  step.arguments.add(count);
-  step.arguments.add(fill);
+  KernelStep step = step_of(device_kernels().fill, count, to, count, fill);
   const auto item_bytes = static_cast<std::int64_t>(size_of(fill.type));
   return with_host_loop(Steps(std::move(step)), {count,
                                                  [to, fill](std::int64_t first, std::int64_t end) {
@@ -64,25 +69,13 @@ Steps fill_step(void* to, std::int64_t count, const FillProgram& fill) {
 }
 
 Steps values_step(const ReferenceView& to, std::int64_t count, const void* data, DataType type) {
-  KernelStep largest;
-  largest.shape = grid_stride(count, kMaxBlocks);
-  largest.shape.kernel = device_kernels().largest;
-  largest.arguments.add(data);
-  largest.arguments.add(type);
-  largest.arguments.add(count);
-  largest.arguments.add(to.magnitude);
+  KernelStep largest = step_of(device_kernels().largest, count, data, type, count, to.magnitude);
   // One item, because its loop computes one number from all elements.
   largest.on_host = {1, [to, count, data, type](std::int64_t, std::int64_t) {
                        *to.magnitude = largest_magnitude(data, type, count);
                      }};
-  KernelStep values;
-  values.shape = grid_stride(count, kMaxBlocks);
-  values.shape.kernel = device_kernels().values;
-  values.arguments.add(data);
-  values.arguments.add(type);
-  values.arguments.add(count);
-  values.arguments.add(to.value);
-  values.arguments.add(to.magnitude);
+  KernelStep values =
+      step_of(device_kernels().values, count, data, type, count, to.value, to.magnitude);
   values.on_host = {count, [to, data, type](std::int64_t first, std::int64_t end) {
                       for (std::int64_t i = first; i < end; ++i) {
                         to.value[i] = stored_element(data, type, i);
@@ -96,20 +89,13 @@ Steps values_step(const ReferenceView& to, std::int64_t count, const void* data,
 }
 
 Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram& program) {
-  KernelStep step;
-  if (is_faster_by_block(program, drawn_elements(to.draw, count))) {
-    step.shape.kernel = device_kernels().check_by_block;
+  const bool by_block = is_faster_by_block(program, drawn_elements(to.draw, count));
+  KernelStep step = step_of(by_block ? device_kernels().check_by_block : device_kernels().check,
+                            count, to.value, to.magnitude, count, to.draw, program);
+  if (by_block) {
     step.shape.grid.x = std::min(count, kMaxBlocks);
     step.shape.block.x = kSumParts;
-  } else {
-    step.shape = grid_stride(count, kMaxBlocks);
-    step.shape.kernel = device_kernels().check;
   }
-  step.arguments.add(to.value);
-  step.arguments.add(to.magnitude);
-  step.arguments.add(count);
-  step.arguments.add(to.draw);
-  step.arguments.add(program);
   const auto evaluate_range = [to, program](std::int64_t first, std::int64_t end) {
     for (std::int64_t i = first; i < end; ++i) {
       const Checked checked = evaluate(program, i);

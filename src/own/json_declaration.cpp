@@ -14,6 +14,7 @@
 #include "base/json.hpp"
 #include "base/names.hpp"
 #include "own/declaration_reader.hpp"
+#include "own/parameter_types.hpp"
 
 namespace gpuexp::own {
 
@@ -156,9 +157,27 @@ class EntryReader {
     return text;
   }
 
+  static std::string type_of_number(const JsonNode& node) {
+    const std::string type = node.text();
+    if (is_number(type_named(type))) return type;
+    const std::vector<std::string> known{"bool",     "short",     "unsigned short",     "int",
+                                         "unsigned", "long long", "unsigned long long", "float",
+                                         "double"};
+    node.fail(fmt::format("'{}' is not the type of a number that a launch can pass{}",
+                          shorten(type), allowed_names(type, known)));
+  }
+
   void read_parameters(const JsonNode& parameters) {
-    for (const auto& [name, node] : named(parameters, "parameter"))
-      add(node, name + " = ", values_of(node));
+    for (const auto& [name, node] : named(parameters, "parameter")) {
+      if (!node.json().is_object()) {
+        add(node, name + " = ", values_of(node));
+        continue;
+      }
+      node.check_keys(kTypedParameterKeys);
+      const JsonNode values = node.require("values");
+      add(values, fmt::format("{} {} = ", type_of_number(node.require("type")), name),
+          values_of(values));
+    }
   }
 
   /// Inserts the name at the first extent: "in [n]" becomes "in x[n]".

@@ -11,9 +11,6 @@
 
 namespace gpuexp::own {
 
-/// The end of the name of such a file.
-inline constexpr std::string_view kJsonSuffix = ".gpuexp.json";
-
 /// The keys of such a file. The reader, its error messages and the JSON Schema use them.
 inline constexpr std::array kDeclarationKeys{
     Key{"$schema", "Path or address of this schema, for editors."},
@@ -26,8 +23,8 @@ inline constexpr std::array kDeclarationKeys{
         "the object is an axis."},
     Key{"option", "Options of nvcc, such as -std=c++20 or --use_fast_math."},
     Key{"parameters",
-        "Parameters and their values: a number, a list of numbers, or text such as "
-        "\"2^20..2^26\"."},
+        "Parameters and their values: a number, a list of numbers, text such as "
+        "\"2^20..2^26\", or an object with a type and values."},
     Key{"require", "Conditions, such as \"n % 32 == 0\"; cells where one is 0 are skipped."},
     Key{"buffers",
         "Buffers, such as \"x\": \"in [n] = normal\": role, extents and contents; role and "
@@ -43,6 +40,12 @@ inline constexpr std::array kDeclarationKeys{
         "the first variant."},
     Key{"tolerance", "Tolerance of the outputs, relative to the magnitude."},
     Key{"work", "Work of a launch, such as \"fp32 = 2*m*n*k\" or \"VARIANT fp32 = 2*m*n*k\"."},
+};
+
+/// The keys of a parameter with a declared type.
+inline constexpr std::array kTypedParameterKeys{
+    Key{"type", "Type of C++ with which launches pass the parameter, such as \"unsigned int\"."},
+    Key{"values", "A number, a list of numbers, or text such as \"2^20..2^26\"."},
 };
 
 struct JsonDeclaration {

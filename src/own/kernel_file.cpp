@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,29 +67,12 @@ KernelFile declared_in_json(const fs::path& json, std::string text) {
   return file;
 }
 
-/// NAME.gpuexp in the folder of NAME.ptx or NAME.cubin, if it exists.
-std::optional<fs::path> statements_beside(const fs::path& source) {
-  const fs::path statements = fs::path(source).replace_extension(".gpuexp");
-  std::error_code error;
-  if (kind_of(source) == KernelFileKind::source || !fs::exists(statements, error))
-    return std::nullopt;
-  return statements;
-}
-
-KernelFile declared_in_statements(const fs::path& statements, const fs::path& source) {
-  std::string text =
-      read_text_input(statements, {"a text file of statements", "kernel.gpuexp", kMaxSourceBytes});
-  KernelFile file = kernel_file(source, read_statements(statements.string(), text));
-  file.declaration_text = std::move(text);
-  return file;
-}
-
 KernelFile declared_in_source(const fs::path& source, const std::string& contents) {
   if (kind_of(source) == KernelFileKind::cubin)
     throw InputError(fmt::format(
-        "{}: machine code cannot hold a declaration; write one to {}, with a statement such as "
-        "'add<<<ceil_div(n, 256), 256>>>(x, y, n)' per line",
-        source.string(), fs::path(source).replace_extension(".gpuexp").string()));
+        "{}: machine code cannot hold a declaration; write one to {} that names it as \"source\" "
+        "and launches one of its kernels: {} (docs/own_kernel.md)",
+        source.string(), json_name_of(source), fmt::join(kernels_in_cubin(contents), ", ")));
   return kernel_file(source, read_declaration(source.string(), contents));
 }
 
@@ -120,13 +102,10 @@ KernelFile read_kernel_file(const fs::path& given) {
   if (given.string().ends_with(kJsonSuffix)) return declared_in_json(given, read_text_file(given));
   const fs::path source = fs::is_directory(given) ? kernel_file_of(given) : given;
   std::string contents = read_kernel_input(source);
-  fs::path json = source;
-  json.replace_extension(kJsonSuffix);
+  const fs::path json = json_name_of(source);
   if (auto declared = text_of_declaration(source, json))
     return declared_in_json(json, *std::move(declared));
-  const std::optional<fs::path> statements = statements_beside(source);
-  KernelFile file = statements ? declared_in_statements(*statements, source)
-                               : declared_in_source(source, contents);
+  KernelFile file = declared_in_source(source, contents);
   file.contents = std::move(contents);
   return file;
 }

@@ -24,9 +24,9 @@ struct KernelFile {
 std::filesystem::path kernel_file_of(const std::filesystem::path& given);
 
 /// Reads a JSON file with a declaration, or a file with kernels. A file such as NAME.cu without a
-/// declaration in its comments has the one of NAME.gpuexp.json in its folder; NAME.ptx and
-/// NAME.cubin may have one in the statements of NAME.gpuexp. Throws DeclarationError if there is no
-/// declaration or if there are two, InputError and ConfigError if a file cannot be read.
+/// declaration in its comments has the one of NAME.gpuexp.json in its folder, as a cubin always
+/// has. Throws DeclarationError if there is no declaration or if there are two, InputError and
+/// ConfigError if a file cannot be read.
 KernelFile read_kernel_file(const std::filesystem::path& file);
 
 }  // namespace gpuexp::own

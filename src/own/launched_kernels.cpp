@@ -200,6 +200,8 @@ class LaunchedKernels {
       else
         add_named();
     }
+    const bool has_code = std::ranges::any_of(kernels_, &OwnKernel::has_code);
+    if (!has_code || lacks_reference()) throw InputError(first_errors_);
     return std::move(kernels_);
   }
 
@@ -212,10 +214,12 @@ class LaunchedKernels {
   // The kernels that launches name without template arguments.
   void add_named() {
     const LaunchSource source(declaration_, source_, nullptr);
-    const auto [compilation, capability] = first_compiled(source, nullptr);
-    const CompiledModule& module = modules_->module(compilation, capability);
-    for (KernelSignature& signature : signatures(module.kernels(), kernel_sources(module)))
-      add(source, std::move(signature), std::nullopt);
+    const auto compiled = first_compiled(source, nullptr);
+    if (!compiled) throw InputError(first_errors_);  // all launches need this code, too
+    const CompiledModule& module =
+        modules_->module(compiled->compilation, compiled->compute_capability);
+    for (const KernelSignature& signature : signatures(module.kernels(), kernel_sources(module)))
+      add_compiled(source, module.kernels(), signature, std::nullopt);
   }
 
   void add_instantiation(const DeclaredLaunch& launch) {
@@ -226,33 +230,63 @@ class LaunchedKernels {
                        "<{1}>; expected {0}<<<GRID, BLOCK>>>",
                        shorten(launch.kernel), shorten(*launch.template_text())));
     const LaunchSource source(declaration_, source_, &launch);
-    const auto [compilation, capability] = first_compiled(source, &launch);
-    add(source, modules_->instantiated(compilation, capability), launch.template_text());
+    const auto compiled = first_compiled(source, &launch);
+    if (compiled) {
+      const auto& [compilation, capability] = *compiled;
+      return add_compiled(source, modules_->module(compilation, capability).kernels(),
+                          modules_->instantiated(compilation, capability), launch.template_text());
+    }
+    // Its code is the compiler's error at a problem's values.
+    KernelSignature unknown;
+    unknown.name = launch.kernel;
+    add(source, unknown, launch.template_text()).has_code = false;
   }
 
-  void add(const LaunchSource& source, KernelSignature signature,
-           std::optional<std::string> template_text) {
+  OwnKernel& add(const LaunchSource& source, const KernelSignature& signature,
+                 std::optional<std::string> template_text) {
     const auto address = [source, modules = modules_, signature](const Names& names) {
       return modules->kernel(source.at(names), signature);
     };
-    kernels_.push_back({std::move(signature), address, std::move(template_text)});
+    return kernels_.emplace_back(signature, address, std::move(template_text));
   }
 
-  Compiled first_compiled(const LaunchSource& source, const DeclaredLaunch* launch) const {
+  void add_compiled(const LaunchSource& source, const CubinKernels& code,
+                    const KernelSignature& signature, std::optional<std::string> template_text) {
+    OwnKernel& kernel = add(source, signature, std::move(template_text));
+    const KernelResource* const resource = code.find(signature.lowered_name);
+    kernel.launches_kernels = resource && resource->launches_kernels;
+    kernel.has_clusters = code.attributes(signature.lowered_name).cluster[0] > 0;
+  }
+
+  bool lacks_reference() const {
+    if (!declaration_.reference) return false;
+    const auto launches = [&](const OwnKernel& kernel) {
+      return std::ranges::any_of(declaration_.reference->launch.steps, [&](const auto& step) {
+        const auto* const launch = std::get_if<DeclaredLaunch>(&step);
+        return launch && launch->kernel == kernel.signature.name &&
+               launch->template_text() == kernel.template_text;
+      });
+    };
+    return std::ranges::any_of(
+        kernels_, [&](const OwnKernel& kernel) { return !kernel.has_code && launches(kernel); });
+  }
+
+  // Empty if none compiles; the errors are then in first_errors_.
+  std::optional<Compiled> first_compiled(const LaunchSource& source, const DeclaredLaunch* launch) {
     // A file that never compiles fails after a few seconds.
     constexpr std::size_t kMaxTried = 32;
     const std::vector<Compilation> tried =
         some_of(DeclaredCompilations(declaration_, source).all(), kMaxTried);
     for (const int capability : compute_capabilities_) {
       const std::size_t first = first_without_errors(tried, *modules_, capability);
-      if (first < tried.size()) return {tried[first], capability};
+      if (first < tried.size()) return Compiled{tried[first], capability};
     }
     const auto errors = errors_of(tried.front(), *modules_, compute_capabilities_.front());
-    fail_to_compile(*errors, tried.size() - 1, launch);
+    keep_errors(*errors, tried.size() - 1, launch);
+    return std::nullopt;
   }
 
-  [[noreturn]] void fail_to_compile(const std::string& errors, std::size_t others,
-                                    const DeclaredLaunch* launch) const {
+  void keep_errors(const std::string& errors, std::size_t others, const DeclaredLaunch* launch) {
     const bool is_unknown =
         launch && !kernel_in(source_, launch->kernel) &&
         errors.find(fmt::format("\"{}\" is undefined", launch->kernel)) != std::string::npos;
@@ -262,10 +296,12 @@ class LaunchedKernels {
            fmt::format("the file has no kernel '{}'{}", shorten(launch->kernel),
                        known.empty() ? "" : allowed_names(launch->kernel, known)));
     }
-    if (others == 0) throw InputError(errors);
-    throw InputError(fmt::format("{}\n{} of the declared values {} tried, too, without success",
-                                 errors, counted(others, "other combination"),
-                                 others == 1 ? "was" : "were"));
+    if (!first_errors_.empty()) return;
+    first_errors_ = errors;
+    if (others > 0)
+      first_errors_ +=
+          fmt::format("\n{} of the declared values {} tried, too, without success",
+                      counted(others, "other combination"), others == 1 ? "was" : "were");
   }
 
   const Declaration& declaration_;
@@ -273,6 +309,7 @@ class LaunchedKernels {
   std::shared_ptr<OwnModules> modules_;
   const std::vector<int>& compute_capabilities_;
   std::vector<OwnKernel> kernels_;
+  std::string first_errors_;  // errors of the first kernel that does not compile
 };
 
 }  // namespace

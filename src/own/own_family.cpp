@@ -14,6 +14,7 @@
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
 #include "own/expected_values.hpp"
+#include "own/launch_limits.hpp"
 #include "own/module_variables.hpp"
 #include "own/output_checks.hpp"
 #include "own/own_problem.hpp"
@@ -92,17 +93,6 @@ Buffer buffer_of(const SharedBound& bound, std::size_t i) {
   return buffer;
 }
 
-std::optional<std::string> unsupported(const Bound& bound, const BoundVariant& variant,
-                                       const Names& names, const DeviceSpec& device) {
-  for (const BoundLaunch* launch : variant.launches()) {
-    const std::int64_t bytes = shape_of(bound, *launch, names).dynamic_shared_bytes;
-    if (bytes > device.sm.shared_bytes_per_block)
-      return fmt::format("needs {} bytes of shared memory per block; {} has {}", bytes, device.name,
-                         device.sm.shared_bytes_per_block);
-  }
-  return std::nullopt;
-}
-
 std::string launches_text(const Bound& bound, const BoundVariant& variant) {
   std::vector<std::string> steps;
   for (const BoundStep& step : variant.steps) {
@@ -124,7 +114,7 @@ Variant variant_of(const SharedBound& bound, std::size_t index) {
       variant.writes.push_back(bound->buffers[i].declared.name);
   }
   variant.unsupported = [bound, index](const void* problem, const DeviceSpec& device) {
-    return unsupported(*bound, bound->variants[index], as_problem(problem).names, device);
+    return beyond_limits(*bound, bound->variants[index], as_problem(problem), device);
   };
   variant.work = [bound, index](const void* problem) {
     return work_of(*bound, bound->variants[index], as_problem(problem));
@@ -194,13 +184,9 @@ Family family_of(std::string id, const SharedBound& bound) {
     return std::make_shared<OwnData>(OwnData{buffers.of_ranks.front()});
   };
   family.outputs = [](const void*) { return Extent{}; };
-  family.unsupported = [bound](const void* problem,
-                               const DeviceSpec& device) -> std::optional<std::string> {
+  family.unsupported = [](const void* problem, const DeviceSpec&) -> std::optional<std::string> {
     const std::string& unmet = as_problem(problem).unmet;
-    if (!unmet.empty()) return fmt::format("requires {}", unmet);
-    if (!bound->reference) return std::nullopt;
-    const auto why = unsupported(*bound, *bound->reference, as_problem(problem).names, device);
-    return why ? std::optional("the reference " + *why) : std::nullopt;
+    return unmet.empty() ? std::nullopt : std::optional("requires " + unmet);
   };
   set_contents(family, bound);
   return family;

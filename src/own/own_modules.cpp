@@ -112,11 +112,17 @@ LoadedCode OwnModules::code(const Compilation& compilation, const KernelSignatur
                                       : named_kernel(compiled, signature);
     const KernelResource* const kernel = compiled.kernels().find(found.lowered_name);
     if (!kernel) lack(source_.string(), signature.name, compute_capability);
+    if (signature.lowered_name.empty())
+      throw InputError(fmt::format(
+          "{}: {} compiles, but not the combinations that were tried to find the parameters of {}; "
+          "exclude those with 'require'",
+          source_.string(), compilation.text(), signature.name));
     if (parameter_types(found) != parameter_types(signature))
       throw InputError(fmt::format("{}: {} has the parameters ({}), but ({}) at other values",
                                    source_.string(), compilation.text(), parameter_types(found),
                                    parameter_types(signature)));
-    return {kernel, compiled.cubin().string(), compiled.hash(), compiled.sources()};
+    return {kernel, compiled.cubin().string(), compiled.hash(), compiled.sources(),
+            compiled.kernels().attributes(found.lowered_name).block};
   } catch (const CompileError& error) {
     // A reason why a cell is skipped is one line.
     throw InputError(fmt::format("does not compile for {}: {}",

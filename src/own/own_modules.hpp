@@ -52,7 +52,8 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
   KernelSignature instantiated(const Compilation& compilation, int compute_capability);
 
   /// The Shape::kernel of a kernel: of the instantiation, or of the kernel with the signature's
-  /// name. Does not compile. Its code has the parameters of the signature, or is an InputError.
+  /// name. Does not compile. Its code has the parameters of the signature, or is an InputError: so
+  /// it is, too, if the signature has only a name.
   const void* kernel(const Compilation& compilation, const KernelSignature& signature);
 
  private:

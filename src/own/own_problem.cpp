@@ -50,19 +50,15 @@ std::vector<std::int64_t> extents_of(const Bound& bound, const BoundBuffer& buff
   return extents;
 }
 
+/// Sides beyond the limit are the limit, so that their product does not overflow; no launch has
+/// them, because beyond_limits() refuses it.
 Extent dimensions(const Bound& bound, const std::vector<PlacedExpression>& given,
                   const Names& names, std::string_view what, const Extent& allowed) {
-  constexpr const char* kNames[] = {"x", "y", "z"};
   const std::int64_t limits[] = {allowed.x, allowed.y, allowed.z};
   Extent extent{1, 1, 1};
   std::int64_t* const sides[] = {&extent.x, &extent.y, &extent.z};
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    *sides[i] = positive(bound, given[i], names, what);
-    if (*sides[i] > limits[i])
-      fail(bound.file, given[i].place,
-           fmt::format("{} has {} along {}; expected at most {}", what, *sides[i], kNames[i],
-                       limits[i]));
-  }
+  for (std::size_t i = 0; i < given.size(); ++i)
+    *sides[i] = std::min(positive(bound, given[i], names, what), limits[i]);
   return extent;
 }
 
@@ -196,18 +192,11 @@ OwnProblem problem_of(const Bound& bound, const Values& values) {
 // ---- launches
 
 Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names) {
-  constexpr std::int64_t kMaxThreads = 1024;
-  constexpr Extent kMaxGrid{(std::int64_t{1} << 31) - 1, 65535, 65535};
-  constexpr Extent kMaxBlock{kMaxThreads, kMaxThreads, 64};
   const DeclaredLaunch& declared = launch.declared;
   Shape shape;
   shape.kernel = launch.kernel(names);
   shape.grid = dimensions(bound, declared.grid, names, "the grid", kMaxGrid);
   shape.block = dimensions(bound, declared.block, names, "the block", kMaxBlock);
-  if (shape.block.count() > kMaxThreads)
-    fail(bound.file, declared.block.front().place,
-         fmt::format("the block has {} x {} x {} = {} threads; expected at most {}", shape.block.x,
-                     shape.block.y, shape.block.z, shape.block.count(), kMaxThreads));
   if (!declared.shared_bytes) return shape;
   shape.dynamic_shared_bytes = integer(bound, *declared.shared_bytes, names);
   if (shape.dynamic_shared_bytes < 0)

@@ -38,6 +38,13 @@ struct OwnData {
 /// Evaluates requirements and extents. Throws DeclarationError.
 OwnProblem problem_of(const Bound& bound, const Values& values);
 
+/// Largest grids and blocks of all GPUs.
+inline constexpr Extent kMaxGrid{(std::int64_t{1} << 31) - 1, 65535, 65535};
+inline constexpr Extent kMaxBlock{1024, 1024, 64};
+inline constexpr std::int64_t kMaxBlockThreads = 1024;
+
+/// Throws DeclarationError if a number is negative or cannot be evaluated. beyond_limits()
+/// (launch_limits.hpp) compares the shape with a GPU.
 Shape shape_of(const Bound& bound, const BoundLaunch& launch, const Names& names);
 /// The kernels and memsets of a variant, in order.
 Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem& problem,

@@ -78,6 +78,20 @@ std::optional<DataType> element_type(const CType& type) {
   return type.lanes == 1 && found != types.end() ? std::optional(found->second) : std::nullopt;
 }
 
+CType replacing_type(const CType& type) {
+  CType number;
+  switch (type.element) {
+    case CElement::character:
+    case CElement::boolean:
+    case CElement::int8: number.element = CElement::uint8; break;
+    case CElement::int16: number.element = CElement::uint16; break;
+    case CElement::int64: number.element = CElement::uint64; break;
+    default: number.element = type.element;
+  }
+  number.text = c_name_of(number.element);
+  return number;
+}
+
 bool is_integer(DataType type) {
   return unit_roundoff(type) == 0;
 }

@@ -24,6 +24,10 @@ std::optional<DataType> element_type(const CType& type);
 /// The types of buffers' elements for messages: "float, double, ...".
 std::string element_types_text();
 
+/// The type of numbers that a buffer can have instead of elements of this type: "float" for float4,
+/// "unsigned char" for char. Unknown for structures.
+CType replacing_type(const CType& type);
+
 bool is_integer(DataType type);
 
 /// Range of the whole numbers that elements of the type represent exactly, with all numbers in

@@ -10,7 +10,6 @@
 
 #include "base/parallel.hpp"
 #include "family/function_text.hpp"
-#include "plan/skip_reason.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp {
@@ -136,7 +135,6 @@ class ExperimentPlanner {
     }
     compile_kernels();
     for_runnable([&](Cell& cell, Group& group) { skip_beyond_device(cell, group); });
-    check_compiles();
   }
 
  private:
@@ -158,19 +156,6 @@ class ExperimentPlanner {
         kernels.push_back(shape.kernel);
     });
     compile_loaded(kernels, plan_.device.compute_capability(), host_threads());
-  }
-
-  void check_compiles() const {
-    const Cell* failed = nullptr;
-    bool has_runnable = false;
-    for (std::size_t i = first_group_; i < plan_.groups.size(); ++i) {
-      for (const Cell& cell : plan_.groups[i].cells) {
-        has_runnable = has_runnable || cell.skip_reason.empty();
-        if (cell.does_not_compile && !failed) failed = &cell;
-      }
-    }
-    if (failed && !has_runnable)
-      throw ConfigError(fmt::format("no cell compiles: {}", failed->skip_reason));
   }
 
   using Problems = std::vector<std::pair<Values, std::vector<const Variant*>>>;
@@ -294,13 +279,13 @@ class ExperimentPlanner {
 
   static void skip(Cell& cell, const SkipReason& reason) {
     cell.skip_reason = reason.text;
-    cell.machine_lacks = reason.machine_lacks;
-    cell.does_not_compile = reason.does_not_compile;
+    cell.skip_cause = reason.cause;
   }
 
   /// Skips the cell because of its code or its memory, or adds its memory to the group.
   void skip_beyond_device(Cell& cell, Group& group) const {
-    SkipReason reason = code_reason(*cell.variant, group.problem.get(), plan_.device, resources_);
+    SkipReason reason = code_reason(*experiment_.family, *cell.variant, group.problem.get(),
+                                    plan_.device, resources_);
     if (!reason) reason.text = beyond_memory(*cell.variant, group);
     skip(cell, reason);
   }
@@ -328,8 +313,8 @@ class ExperimentPlanner {
 
 }  // namespace
 
-Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
-               std::int64_t free_bytes) {
+Plan plan_of(const Config& config, const DeviceSpec& device, const KernelResources& resources,
+             std::int64_t free_bytes) {
   Plan plan;
   plan.config = &config;
   plan.device = device;

@@ -11,6 +11,7 @@
 #include "config/config.hpp"
 #include "device/device_spec.hpp"
 #include "model/prediction.hpp"
+#include "plan/skip_reason.hpp"
 #include "sass/kernel_resource.hpp"
 
 namespace gpuexp {
@@ -20,9 +21,8 @@ struct Cell {
   std::size_t experiment = 0;  ///< index into Config::experiments
   const Variant* variant = nullptr;
   Mode mode = Mode::cold;
-  std::string skip_reason;     ///< why the cell is not run; empty if it is run
-  bool machine_lacks = false;  ///< another GPU, more GPUs or a library could run the cell
-  bool does_not_compile = false;
+  std::string skip_reason;  ///< why the cell is not run; empty if it is run
+  SkipCause skip_cause = SkipCause::other;
 };
 
 /// The cells of one experiment that share a problem and a mode. The cells share the set-up problem
@@ -50,9 +50,13 @@ struct Plan {
 
 /// Expands axes and resolves wave edges from each variant's grid and resident blocks. Skips a cell,
 /// with the reason, if the variant or the device does not support it, its library is missing, it
-/// does not compile, or it needs more than `free_bytes` of device memory. Compiles the kernels of
-/// users' files for the other cells, on all processors. Throws ConfigError if the cells of an
-/// experiment that are not skipped for other reasons do not compile.
+/// has no code for the device, or it needs more than `free_bytes` of device memory. Compiles the
+/// kernels of users' files for the other cells, on all processors. Throws ConfigError if an
+/// experiment selects no cell.
+Plan plan_of(const Config& config, const DeviceSpec& device, const KernelResources& resources,
+             std::int64_t free_bytes);
+
+/// The same, and throws like check_runnable() (runnable.hpp, which has the definition).
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/input_error.hpp"
+#include "family/registry.hpp"
 #include "model/occupancy.hpp"
 
 namespace gpuexp {
@@ -37,7 +38,9 @@ Reason unsupported(const Variant& variant, const void* problem, Mode mode, const
   if (family.unsupported) {
     if (auto reason = family.unsupported(problem, device)) return reason;
   }
-  return variant.unsupported ? variant.unsupported(problem, device) : std::nullopt;
+  // The limits of a kernel file depend on its code.
+  const bool needs_code = is_kernel_file(family.id);
+  return variant.unsupported && !needs_code ? variant.unsupported(problem, device) : std::nullopt;
 }
 
 Reason unsupported_mode(const Variant& variant, Mode mode, const Family& family) {
@@ -56,26 +59,29 @@ Reason unsupported_mode(const Variant& variant, Mode mode, const Family& family)
 SkipReason unsupported_reason(const Family& family, const Variant& variant, const void* problem,
                               Mode mode, const DeviceSpec& device) {
   if (const Reason reason = beyond_machine(variant, problem, family, device))
-    return {*reason, true, false};
-  if (const Reason reason = unsupported(variant, problem, mode, family, device))
-    return {*reason, false, false};
+    return {*reason, SkipCause::machine_lacks};
+  if (const Reason reason = unsupported(variant, problem, mode, family, device)) return {*reason};
   if (variant.unavailable) {
-    if (const Reason reason = variant.unavailable()) return {*reason, true, false};
+    if (const Reason reason = variant.unavailable()) return {*reason, SkipCause::machine_lacks};
   }
-  return {unsupported_mode(variant, mode, family).value_or(""), false, false};
+  return {unsupported_mode(variant, mode, family).value_or("")};
 }
 
-SkipReason code_reason(const Variant& variant, const void* problem, const DeviceSpec& device,
-                       const KernelResources& resources) {
+SkipReason code_reason(const Family& family, const Variant& variant, const void* problem,
+                       const DeviceSpec& device, const KernelResources& resources) {
   if (variant.is_vendor) return {};
   try {
+    if (is_kernel_file(family.id) && variant.unsupported) {
+      if (const Reason reason = variant.unsupported(problem, device))
+        return {*reason, SkipCause::beyond_limits};
+    }
     for (const Shape& shape : variant.shapes(problem, device)) {
       occupancy(shape, device, resources);
     }
   } catch (const InputError& e) {
-    return {e.what(), false, true};
+    return {e.what(), SkipCause::no_code};
   } catch (const std::runtime_error& e) {
-    return {e.what(), false, false};
+    return {e.what()};
   }
   return {};
 }

@@ -10,10 +10,16 @@
 
 namespace gpuexp {
 
+enum class SkipCause {
+  other,
+  machine_lacks,  ///< another GPU, more GPUs or a library could run the variant
+  no_code,        ///< the compiler refuses the variant's code, or the file has none for the GPU
+  beyond_limits,  ///< a launch or a buffer of a kernel file exceeds what the GPU or the code allows
+};
+
 struct SkipReason {
-  std::string text;               ///< empty if the variant can run
-  bool machine_lacks = false;     ///< another GPU, more GPUs or a library could run it
-  bool does_not_compile = false;  ///< the compiler refuses the variant's code
+  std::string text;  ///< empty if the variant can run
+  SkipCause cause = SkipCause::other;
 
   explicit operator bool() const { return !text.empty(); }
 };
@@ -22,8 +28,8 @@ struct SkipReason {
 SkipReason unsupported_reason(const Family& family, const Variant& variant, const void* problem,
                               Mode mode, const DeviceSpec& device);
 
-/// The variant's code does not compile, or its blocks do not fit on an SM.
-SkipReason code_reason(const Variant& variant, const void* problem, const DeviceSpec& device,
-                       const KernelResources& resources);
+/// The variant has no code, or its launches do not fit on the GPU.
+SkipReason code_reason(const Family& family, const Variant& variant, const void* problem,
+                       const DeviceSpec& device, const KernelResources& resources);
 
 }  // namespace gpuexp

@@ -1,6 +1,7 @@
 #include "render/report_document.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -120,9 +121,27 @@ Json json_of_variant(const ReportDocument& document, const Family& family,
   return json;
 }
 
+// The family of a kernel file exists only where the file is loaded; its source is in the results.
+Json json_of_kernel_file(const ReportDocument& document, const std::string& name,
+                         const std::vector<std::string>& variants) {
+  Json json = {{"id", name},
+               {"question", fmt::format("Kernels of the file {}.", name)},
+               {"variants", Json::array()}};
+  for (const std::string& variant : variants)
+    json["variants"].push_back({{"id", variant}});
+  for (const InputProvenance& input : document.report.provenance.inputs) {
+    const std::filesystem::path path = input.path.value_or("");
+    if (path.filename() == name && input.text)
+      json["source"] = json_of_source({whole_file(name, *input.text), {}, {}, 0});
+  }
+  if (!json.contains("source")) json["note"] = "The results do not have the file's source.";
+  return json;
+}
+
 Json json_of_family(const ReportDocument& document, const std::string& name,
                     const std::vector<std::string>& variants) {
   const Family* family = document.registry.find(name);
+  if (!family && is_kernel_file(name)) return json_of_kernel_file(document, name, variants);
   Json json = {{"id", name}};
   if (!family) {
     json["note"] = fmt::format("Unknown family, with variants {}.", fmt::join(variants, ", "));

@@ -23,6 +23,7 @@ class ViewColumns {
       view_.rows.emplace_back().key = printable(row.key);
   }
 
+  /// Adds no column if all cells are empty.
   void add(const std::string& heading, bool is_number, const Cell& cell);
   /// The column's numbers in passed rows. Adds no column if there are none.
   void add_numbers(const ColumnHandle& column, const std::string& heading);

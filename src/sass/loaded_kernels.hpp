@@ -1,6 +1,8 @@
 // Kernels of modules that are compiled while the program runs, such as those of users' files.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +18,12 @@ namespace gpuexp {
 
 struct KernelResource;
 
+/// Blocks with which a kernel can be launched, as its code declares them.
+struct BlockLimits {
+  std::int64_t max_threads = 0;            ///< as `__launch_bounds__` declares; 0: no limit
+  std::array<std::int64_t, 3> required{};  ///< x, y and z, as `.reqntid` declares; 0: any
+};
+
 /// Machine code of one kernel for one compute capability.
 struct LoadedCode {
   const KernelResource* resource = nullptr;  ///< valid until the program ends
@@ -23,6 +31,7 @@ struct LoadedCode {
   std::string hash;  ///< identifies everything that the machine code depends on
   /// Texts of the source files that the code's lines name; valid as long as `resource`.
   std::vector<SourceText> sources = {};
+  BlockLimits block = {};
 };
 
 /// Its address is the kernel's Shape::kernel.

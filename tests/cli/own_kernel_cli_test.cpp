@@ -237,49 +237,6 @@ void check_refused(const std::string& file, const std::string& message) {
   check_refuses("plan " + file + " --gpu h200", message);
 }
 
-TEST_CASE("a file that is no kernel file is refused") {
-  const KernelFolder folder;
-  check_refused(folder.path("absent.cu"),
-                "absent.cu: there is no such file; expected a CUDA source file");
-  fs::create_directory(folder.path("folder.cu"));
-  check_refused(folder.path("folder.cu"), "folder.cu: is a folder without a cubin; expected ");
-  check_refused(folder.write("empty.cu", ""), "empty.cu: is empty; expected a CUDA source file");
-  check_refused(folder.write("bytes.cu", "// \xff\n"), "bytes.cu: line 1 is not UTF-8 text");
-  check_refused(
-      folder.write("none.cu", kKernel),
-      "none.cu:1:1: the file has no declaration; expected comment lines that begin with ");
-}
-
-TEST_CASE("each command refuses a wrong declaration, with its place, before anything runs",
-          "[machine_code]") {
-  if (!has_compiler()) return;
-  const KernelFolder folder;
-  const std::string unknown =
-      folder.write("add.cu", "// gpuexp: hello world\n" + KernelFolder::declared());
-  for (const std::string& command :
-       {"verify " + unknown + kSimulated, "run " + unknown + kSimulated,
-        "plan " + unknown + " --gpu h200", "predict " + unknown + " --gpu h200",
-        "describe " + unknown})
-    check_refuses(command, "gpuexp: " + unknown + ":1:12: 'hello world' is not a statement; ");
-  const auto check_change = [&](const std::string& part, const std::string& by,
-                                const std::string& message) {
-    check_refused(folder.write("add.cu", KernelFolder::declared(part, by)),
-                  "gpuexp: " + folder.path("add.cu") + message);
-  };
-  check_change("add<<<", "ad<<<", ":3:12: the file has no kernel 'ad'; did you mean 'add'?");
-  check_change("ceil_div(n, 256)", "n/256", ":3:19: 1000 / 256 leaves the remainder 232; use ");
-  check_change("= x[i] + y[i]", "= q[i] + y[i]", ":4:25: unknown buffer 'q'; allowed: x, y");
-}
-
-TEST_CASE("a compile error is shown with the file's line", "[machine_code]") {
-  if (!has_compiler()) return;
-  const KernelFolder folder;
-  check_refused(folder.write("add.cu", KernelFolder::declared("x[i] + y[i];", "x[i] + k[i];")),
-                "add.cu(8): error: identifier \"k\" is undefined");
-  check_refused(folder.write("add.cu", "#include \"none.cuh\"\n" + KernelFolder::declared()),
-                "add.cu:1:10: fatal error: none.cuh: No such file or directory");
-}
-
 TEST_CASE("values of an axis are numbers and ranges", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;
@@ -583,7 +540,7 @@ TEST_CASE("results hold the source of a kernel file, unless --no-source leaves i
   }
 }
 
-TEST_CASE("PTX may have its statements in a file of their own", "[machine_code]") {
+TEST_CASE("PTX may have its declaration in a JSON file", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;
   folder.write("scale.ptx", R"(.version 7.0
@@ -605,9 +562,11 @@ TEST_CASE("PTX may have its statements in a file of their own", "[machine_code]"
   ret;
 }
 )");
-  folder.write("scale.gpuexp",
-               "n = 64\nin float x[n]\nout float y[n]\nscale<<<1, n>>>(x, y)\n"
-               "check y[i] = 2*x[i]\n");
+  folder.write("scale.gpuexp.json", R"json({
+  "source": "scale.ptx", "parameters": {"n": 64},
+  "buffers": {"x": "in float [n]", "y": "out float [n]"},
+  "variants": {"scale": "scale<<<1, n>>>(x, y)"}, "check": "y[i] = 2*x[i]"
+})json");
   CHECK(verified_rows(folder.path("scale.ptx"))[0]["status"] == "passed");
   const Outcome predicted = gpuexp("predict " + folder.path("scale.ptx") + " --gpu h200,rtx_4090");
   INFO(predicted.output);
@@ -877,8 +836,10 @@ TEST_CASE("a macro and a template argument are parameters everywhere", "[machine
   CHECK_THAT(planned.output, contains_text("tuned/tuned.cu/add/n=16384,PER=4,THREADS=256/cold"));
   const Outcome none = gpuexp("predict " + file + " --gpu h200 --set PER=64 --set THREADS=256");
   CHECK(none.exit_code == 2);
-  CHECK_THAT(none.output, contains_text("no cell compiles: does not compile for sm_90a: tuned.cu("
-                                        "11): error: static assertion failed"));
+  CHECK_THAT(
+      none.output,
+      contains_text("no cell of tuned.cu has code for NVIDIA H200 SXM 141GB: does not compile "
+                    "for sm_90a: tuned.cu(11): error: static assertion failed"));
   const Outcome wrong = gpuexp("tune matmul --gpu h200");
   CHECK(wrong.exit_code == 2);
   CHECK_THAT(wrong.output,

@@ -64,6 +64,16 @@ std::string ptx_file(const std::string& part = "n", const std::string& by = "n")
   return replaced(as_comments(kStatements) + kPtx, part, by);
 }
 
+/// The same declaration for a source that cannot hold it.
+std::string json_for(const std::string& source) {
+  return "{\"source\": \"" + source + R"json(",
+  "parameters": {"n": 1000, "a": {"type": "float", "values": 0.5}},
+  "buffers": {"x": "in float [n]", "y": "in_out float [n]"},
+  "variants": {"axpy": "axpy<<<ceil_div(n, 256), 256>>>(x, y, a, n)"},
+  "check": "y[i] = a*x[i] + before(y[i])"
+})json";
+}
+
 /// Writes the machine code of PTX to the folder.
 std::string write_cubin(const KernelFolder& folder, const std::string& name, const std::string& ptx,
                         const std::string& architecture) {
@@ -123,7 +133,9 @@ TEST_CASE("numbers and buffers without types get them from the declaration", "[o
              contains_text(":3:15: the type of the elements of 'x' is unknown, because the code of "
                            "axpy has only sizes of parameters; declare it, such as 'float x[n]'"));
   CHECK_THAT(result("in float x", "in float4 x"),
-             contains_text(":3:15: elements of type float4 are not supported; expected float, "));
+             contains_text(":3:15: elements of type float4 are not supported; expected float, ") &&
+                 contains_text("; declare 4 times as many elements of type float instead, as in "
+                               "'float x[4*n]'"));
   CHECK_THAT(result("in float x", "in double x"), contains_text("elements are wrong"));
   CHECK_THAT(result("(x, y, a, n)", "(x, y, y, n)"),
              contains_text(":5:50: 'y' is a pointer, but the parameter of axpy has 4 bytes; "
@@ -171,7 +183,7 @@ TEST_CASE("errors of PTX files name the versions and targets", "[own_inputs]") {
   REQUIRE_CODE_TOOLS();
   KernelFolder folder;
   CHECK_THAT(folder.error("newer.ptx", ptx_file(".version 8.0", ".version 99.0")),
-             contains_text("newer.ptx: is PTX of version 99.0, but ptxas " +
+             contains_text("newer.ptx:7: is PTX of version 99.0, but ptxas " +
                            ToolkitTools::found().version_of("ptxas")) &&
                  contains_text(" knows PTX up to version "));
   CHECK_THAT(folder.error("wrong.ptx", ptx_file("fma.rn.f32", "fma.rn.f33")),
@@ -181,7 +193,9 @@ TEST_CASE("errors of PTX files name the versions and targets", "[own_inputs]") {
              contains_text("text.ptx: has no directive .version, so it is not PTX"));
   CHECK_THAT(folder.error("none.ptx", kPtx),
              contains_text("none.ptx:1:1: the file has no declaration; expected comment lines that "
-                           "begin with '// gpuexp:' and launch one of its kernels: axpy"));
+                           "begin with '// gpuexp:' and launch one of its kernels: axpy; or the "
+                           "same statements in ") &&
+                 contains_text("/none.gpuexp.json"));
   CHECK_THAT(folder.error("option.ptx", "// gpuexp: option -DN=1\n" + ptx_file()),
              contains_text("option.ptx: the option -DN=1 is one of a compiler of CUDA C++; a PTX "
                            "file can have only -maxrregcount=N"));
@@ -195,13 +209,13 @@ TEST_CASE("errors of PTX files name the versions and targets", "[own_inputs]") {
 TEST_CASE("a cubin is verified on its own architecture, and refused on others", "[own_inputs]") {
   REQUIRE_CODE_TOOLS();
   KernelFolder folder;
-  folder.write("axpy.gpuexp", "// axpy, as ptxas made it\n\n" + kStatements);
+  folder.write("axpy.gpuexp.json", json_for("axpy.cubin"));
   const Family& family = folder.files().load(write_cubin(folder, "axpy.cubin", kPtx, "sm_90a"));
   CHECK(failure(family, "axpy").empty());
   // Results record these files, so that a run is not resumed with others.
   const auto sources = folder.files().sources();
   REQUIRE(sources.size() == 1);
-  CHECK(sources.begin()->first == folder.folder() + "/axpy.gpuexp");
+  CHECK(sources.begin()->first == folder.folder() + "/axpy.gpuexp.json");
   CHECK(folder.files().other_inputs() == std::vector<std::string>{folder.folder() + "/axpy.cubin"});
   CHECK_NOTHROW(find_code(family, device()));
   CHECK_THROWS_WITH(
@@ -209,7 +223,7 @@ TEST_CASE("a cubin is verified on its own architecture, and refused on others", 
       contains_text("axpy.cubin: has machine code for sm_90, but sm_89 is needed; a cubin serves "
                     "only its own architecture"));
 
-  folder.write("older.gpuexp", kStatements);
+  folder.write("older.gpuexp.json", json_for("older.cubin"));
   const Family& older = folder.files().load(write_cubin(folder, "older.cubin", kPtx, "sm_80"));
   CHECK_NOTHROW(find_code(older, device_of("a100_sxm4_80gb")));
   CHECK_THROWS_WITH(find_code(older, device()),
@@ -222,25 +236,24 @@ TEST_CASE("damaged cubins, and cubins without a declaration, are refused", "[own
   const std::string bytes = text_of_file(write_cubin(folder, "whole.cubin", kPtx, "sm_90a"));
   CHECK_THAT(load_error(folder, folder.folder() + "/whole.cubin"),
              contains_text("whole.cubin: machine code cannot hold a declaration; write one to ") &&
-                 contains_text("/whole.gpuexp, with a statement such as "));
-  folder.write("text.gpuexp", kStatements);
+                 contains_text("/whole.gpuexp.json that names it as \"source\" and launches one of "
+                               "its kernels: axpy ("));
+  for (const char* name : {"text", "half", "unknown"})
+    folder.write(std::string(name) + ".gpuexp.json", json_for(std::string(name) + ".cubin"));
   CHECK_THAT(folder.error("text.cubin", "no machine code"),
              contains_text("text.cubin: is not a cubin; expected a file that nvcc -cubin, "));
-  folder.write("half.gpuexp", kStatements);
   CHECK_THAT(folder.error("half.cubin", bytes.substr(0, bytes.size() / 2)),
              contains_text("half.cubin: ") && contains_text("cuobjdump failed: "));
-  folder.write("empty.gpuexp", "\n// nothing\n");
-  CHECK_THAT(folder.error("empty.cubin", bytes),
-             contains_text("empty.gpuexp:1:1: the file has no statement; expected one per line"));
-  folder.write("unknown.gpuexp", kStatements + "hello world\n");
+  folder.write("unknown.gpuexp.json", replaced(json_for("unknown.cubin"), "axpy<<<", "axpi<<<"));
   CHECK_THAT(folder.error("unknown.cubin", bytes),
-             contains_text("unknown.gpuexp:7:1: 'hello world' is not a statement"));
+             contains_text("unknown.gpuexp.json: $.variants.axpy: ") &&
+                 contains_text("the file has no kernel 'axpi'; did you mean 'axpy'?"));
 }
 
 /// The cubin may be refused, fault, end or be stopped after a second.
 void execute_mutated(const KernelFolder& folder, const std::string& name,
                      const std::string& bytes) {
-  folder.write(name + ".gpuexp", kStatements);
+  folder.write(name + ".gpuexp.json", json_for(name + ".cubin"));
   Registry registry;
   own::OwnFiles files(registry, SourceCompiler(ToolkitTools::found(), ""));
   SimulatedOptions options;
@@ -275,7 +288,8 @@ TEST_CASE("machine code with flipped bits does not crash the program", "[own_inp
 /// A folder as in Triton's cache, with the code of one of the stored launches.
 class TritonCache {
  public:
-  TritonCache(const KernelFolder& folder, const std::string& kernel, const std::string& statements)
+  /// `declaration` has the members of the JSON declaration besides the source.
+  TritonCache(const KernelFolder& folder, const std::string& kernel, const std::string& declaration)
       : folder_(folder), kernel_(kernel) {
     const Json kept = Json::parse(
         read_text(std::string(GPUEXP_SOURCE_DIR) + "/tests/sim/data/triton_kernels.json"));
@@ -293,11 +307,12 @@ class TritonCache {
     metadata_["num_ctas"] = 1;
     metadata_["shared"] = launch->at("shared_bytes");
     metadata_["global_scratch_size"] = 0;
-    write(statements);
+    write(declaration);
   }
 
-  void write(const std::string& statements) const {
-    folder_.write(file(".gpuexp"), statements);
+  void write(const std::string& declaration) const {
+    folder_.write(file(".gpuexp.json"),
+                  "{\"source\": \"" + kernel_ + ".cubin\",\n" + declaration + "}");
     folder_.write(file(".json"), metadata_.dump());
   }
   void set(const std::string& key, const Json& value) { metadata_[key] = value; }
@@ -312,12 +327,11 @@ class TritonCache {
   Json metadata_ = Json::object();
 };
 
-const std::string kElu = R"(n = 1000
-in float x[n]
-out float y[n]
-elu_kernel<<<ceil_div(n, 1024)>>>(x, y, n)
-check y[i] = x[i] > 0 ? x[i] : 1.6732631921768188*(exp(x[i]) - 1)
-)";
+const std::string kElu = R"json("parameters": {"n": 1000},
+"buffers": {"x": "in float [n]", "y": "out float [n]"},
+"variants": {"elu_kernel": "elu_kernel<<<ceil_div(n, 1024)>>>(x, y, n)"},
+"check": "y[i] = x[i] > 0 ? x[i] : 1.6732631921768188*(exp(x[i]) - 1)"
+)json";
 
 TEST_CASE("a kernel of Triton's cache needs a grid and arguments only", "[own_inputs]") {
   REQUIRE_CODE_TOOLS();
@@ -329,13 +343,12 @@ TEST_CASE("a kernel of Triton's cache needs a grid and arguments only", "[own_in
   CHECK(folder.files().other_inputs() == std::vector<std::string>{elu.path() + "/elu_kernel.cubin",
                                                                   elu.path() + "/elu_kernel.json"});
   // A kernel with shared memory.
-  const TritonCache transpose(folder, "transpose_kernel", R"(rows = 512
-columns = 256
-in float x[rows][columns]
-out float y[columns][rows]
-transpose_kernel<<<(rows/64)*(columns/64)>>>(x, y, rows, columns)
-check y[c][r] = x[r][c]
-)");
+  const TritonCache transpose(folder, "transpose_kernel",
+                              R"json("parameters": {"rows": 512, "columns": 256},
+"buffers": {"x": "in float [rows][columns]", "y": "out float [columns][rows]"},
+"variants": {"transpose_kernel": "transpose_kernel<<<(rows/64)*(columns/64)>>>(x, y, rows, columns)"},
+"check": "y[c][r] = x[r][c]"
+)json");
   CHECK(
       failure(folder.files().load(transpose.path() + "/transpose_kernel.cubin"), "transpose_kernel")
           .empty());
@@ -346,9 +359,10 @@ TEST_CASE("launches that contradict Triton's metadata are refused", "[own_inputs
   KernelFolder folder;
   TritonCache cache(folder, "elu_kernel", replaced(kElu, "1024)>>>", "1024), 256>>>"));
   CHECK_THAT(load_error(folder, cache.path()),
-             contains_text("elu_kernel.gpuexp:4:33: elu_kernel has 128 threads per block and 0 "
-                           "bytes of shared memory, as Triton compiled it; leave both out: "
-                           "elu_kernel<<<GRID>>>"));
+             contains_text("elu_kernel.gpuexp.json: $.variants.elu_kernel: ") &&
+                 contains_text(": column 33: elu_kernel has 128 threads per block and 0 "
+                               "bytes of shared memory, as Triton compiled it; leave both out: "
+                               "elu_kernel<<<GRID>>>"));
   cache.write(replaced(kElu, "(x, y, n)", "(x, n)"));
   CHECK_THAT(load_error(folder, cache.path()), contains_text("has 5 parameters, but the launch has "
                                                              "2 arguments"));

@@ -1,6 +1,6 @@
 // Launches of kernel templates, and macros with several values: which code each problem executes.
 #include "config/config_reader.hpp"
-#include "plan/plan.hpp"
+#include "plan/runnable.hpp"
 #include "sass/loaded_kernels.hpp"
 #include "sim/kernel_folder.hpp"
 
@@ -123,6 +123,50 @@ TEST_CASE("a file of which no point compiles is refused with the first error", "
   CHECK_THAT(error,
              contains_text("\n1 other combination of the declared values was tried, too, without "
                            "success"));
+}
+
+// Two kernels of which the second compiles for no value.
+constexpr const char* kHalfCompiled = R"(// gpuexp: N = 1, 2
+// gpuexp: in x[8]
+// gpuexp: z[8]
+// gpuexp: out w[8]
+// gpuexp: good = f<N><<<1, 8>>>(x, z)
+// gpuexp: bad = memset(w, 0); g<N><<<1, 8>>>(z, w)
+// gpuexp: check z[i] = N*x[i]
+// gpuexp: check w[i] = 1
+template <int N> __global__ void f(const float* x, float* z) { z[threadIdx.x] = N * x[threadIdx.x]; }
+template <int N> __global__ void g(float* z, float* w) {
+  static_assert(N > 2, "N is too small");
+}
+)";
+
+TEST_CASE("a variant of which no point compiles costs only itself", "[own_templates]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const std::string file = folder.write("half.cu", kHalfCompiled);
+  const Config config =
+      parse_config(folder.files().config_text(file), "own.json", folder.registry());
+  const Plan plan = make_plan(config, device(), no_kernels(), device().memory_bytes);
+  REQUIRE(plan.groups.size() == 2);
+  for (const Group& group : plan.groups) {
+    CHECK(group.cells.at(0).skip_reason.empty());
+    CHECK(
+        group.cells.at(1).skip_reason ==
+        "does not compile for sm_90a: half.cu(11): error: static assertion failed with \"N is too "
+        "small\"");
+  }
+  const std::vector<Cell> missing = without_code(plan);
+  REQUIRE(missing.size() == 1);
+  CHECK(missing[0].variant->id == "bad");
+  const Family& family = folder.files().load(file);
+  CHECK(family.buffers.size() == 2);
+  CHECK(failure(family, "good", {std::int64_t{2}}).empty());
+
+  std::string with_reference = kHalfCompiled;
+  with_reference.replace(with_reference.find("check w[i] = 1"), 14,
+                         "reference g<N><<<1, 8>>>(z, w)");
+  CHECK_THAT(folder.error("reference.cu", with_reference),
+             contains_text("nvcc cannot compile g<1> for sm_90a:\n"));
 }
 
 TEST_CASE("errors of template arguments name the launch's line", "[own_templates]") {

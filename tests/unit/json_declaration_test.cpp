@@ -125,6 +125,29 @@ TEST_CASE("macros are an object or a list", "[json_declaration]") {
              Catch::Matchers::StartsWith("$.define.A: "));
 }
 
+TEST_CASE("a parameter may have a type", "[json_declaration]") {
+  const Declaration d = declared(R"json("parameters": {
+    "a": {"type": "float", "values": [1, "2^3"]}, "n": {"type": "unsigned int", "values": "2^3..2^4"}})json");
+  REQUIRE(d.parameters.size() == 2);
+  CHECK(d.parameters[0].type->element == CElement::fp32);
+  CHECK(d.parameters[0].values == std::vector<Value>{1.0, 8.0});
+  CHECK(d.parameters[1].type->element == CElement::uint32);
+  CHECK(d.parameters[1].values == std::vector<Value>{std::int64_t{8}, std::int64_t{16}});
+  const auto error = [](const std::string& parameter) {
+    return error_of("\"parameters\": {\"a\": " + parameter + "}");
+  };
+  CHECK(error(R"({"type": "flaot", "values": 1})")
+            .starts_with("$.parameters.a.type: 'flaot' is not the type of a number that a launch "
+                         "can pass; did you mean 'float'? allowed: bool, "));
+  CHECK(
+      error(R"({"type": "float4", "values": 1})").starts_with("$.parameters.a.type: 'float4' is"));
+  CHECK(error(R"({"type": "int", "values": 0.5})") ==
+        "$.parameters.a.values: a number of type int cannot be 0.5; expected a whole number");
+  CHECK(error(R"({"type": "int"})") == "$.parameters.a: missing key 'values'");
+  CHECK(error(R"({"type": "int", "value": 1})")
+            .starts_with("$.parameters.a.value: unknown key; did you mean 'values'?"));
+}
+
 TEST_CASE("errors name the entry, its value and the column in it", "[json_declaration]") {
   CHECK(error_of("\"parameters\": {\"n\": \"2^\"}") ==
         "$.parameters.n: '2^': column 3: expected a number, a name, a function call or '(', found "

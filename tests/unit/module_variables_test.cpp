@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "own/declaration_reader.hpp"
 #include "own/own_family.hpp"
+#include "own/parameter_types.hpp"
 #include "own/variable_binding.hpp"
 #include "sass/loaded_kernels.hpp"
 #include "support/catch.hpp"
@@ -117,29 +119,30 @@ TEST_CASE("contents are copied to variables, and outputs from them", "[module_va
 }
 
 TEST_CASE("a declaration that does not fit a variable is refused", "[module_variables]") {
-  CHECK(error_of_variables("in c[5]").empty());
-  CHECK(error_of_variables("in c[4]") ==
-        "k.cu:1:15: 'c' has 4 elements of type fp32, 16 bytes, but the __constant__ variable 'c' "
-        "has 20 bytes; expected 5 elements");
-  CHECK(error_of_variables("in_out c[5]\ncheck c[i] = 0") ==
-        "k.cu:1:19: 'c' is a __constant__ variable, which kernels cannot write; declare it as 'in "
-        "c'");
-  CHECK(error_of_variables("in d[5]") ==
-        "k.cu:1:15: no launch uses the buffer 'd', and no kernel a variable of this name; remove "
-        "it, or pass it to a kernel");
-  CHECK(error_of_variables("in pair[2]") ==
-        "k.cu:1:15: the __constant__ variable 'pair' has the type 'Pair', which is not supported; "
-        "expected float, double, __half, __nv_bfloat16, int, unsigned int, unsigned short, "
-        "unsigned char or unsigned long long");
-  CHECK(error_of_variables("in macro[1]") ==
-        "k.cu:1:15: the text of the file does not show the type of the __constant__ variable "
-        "'macro'; declare it in this file, without a macro");
-  CHECK(error_of_variables("in twice[1]") ==
-        "k.cu:1:15: the file has several variables 'twice' in different namespaces; rename all "
-        "but one");
-  CHECK(error_of_variables("out counts[16] = zeros\ncheck counts[i] = 0") ==
-        "k.cu:1:29: 'counts' is an output, so it has no contents before the launch; if kernels "
-        "read them, declare it as 'in_out counts'");
+  const std::string constant = "the __constant__ variable ";
+  const std::pair<const char*, std::string> cases[] = {
+      {"in c[5]", ""},
+      {"in c[4]", "1:15: 'c' has 4 elements of type fp32, 16 bytes, but " + constant +
+                      "'c' has 20 bytes; expected 5 elements"},
+      {"in_out c[5]\ncheck c[i] = 0",
+       "1:19: 'c' is a __constant__ variable, which kernels cannot write; declare it as 'in c'"},
+      {"in d[5]",
+       "1:15: no launch uses the buffer 'd', and no kernel a variable of this name; remove it, or "
+       "pass it to a kernel"},
+      {"in pair[2]", "1:15: " + constant +
+                         "'pair' has the type 'Pair', which is not supported; expected " +
+                         element_types_text()},
+      {"in macro[1]", "1:15: the text of the file does not show the type of " + constant +
+                          "'macro'; declare it in this file, without a macro"},
+      {"in twice[1]",
+       "1:15: the file has several variables 'twice' in different namespaces; rename all but one"},
+      {"out counts[16] = zeros\ncheck counts[i] = 0",
+       "1:29: 'counts' is an output, so it has no contents before the launch; if kernels read "
+       "them, declare it as 'in_out counts'"}};
+  for (const auto& [statements, error] : cases) {
+    INFO(statements);
+    CHECK(error_of_variables(statements) == (error.empty() ? "" : "k.cu:" + error));
+  }
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ TEST_CASE("a source file that cannot be compiled is refused with the reason", "[
   CHECK(refusal_of(file) == file.string() + ": is empty" + expected);
   write(std::string((4 << 20) + 1, ' '));
   CHECK(refusal_of(file) ==
-        file.string() + ": has 4 MiB; expected a CUDA source file of at most 4 MiB");
+        file.string() +
+            ": has 4194305 bytes; expected a CUDA source file of at most 4194304 bytes");
   write("// a\n// \xff\n");
   CHECK(refusal_of(file) ==
         file.string() + ": line 2 is not UTF-8 text; expected a CUDA source file");

@@ -56,6 +56,23 @@ TEST_CASE("A document holds verdicts, numbers, reasons and provenance", "[html]"
   CHECK_FALSE(document_of(cut).at("complete").get<bool>());
 }
 
+TEST_CASE("The family of a kernel file has the source that the results hold", "[html]") {
+  Report report = small_report();
+  for (ResultRecord& row : report.table.rows)
+    row.family = "k.cu";
+  const auto family_of = [&] { return document_of(report).at("families").at(0); };
+  CHECK(text_at(family_of(), "question") == "Kernels of the file k.cu.");
+  CHECK(text_at(family_of(), "note") == "The results do not have the file's source.");
+  CHECK(text_at(family_of().at("variants").at(0), "id") == report.table.rows[0].variant);
+  report.provenance.inputs.resize(2);
+  report.provenance.inputs[0].path = "/folder/other.cu";
+  report.provenance.inputs[0].text = "other";
+  report.provenance.inputs[1].path = "/folder/k.cu";
+  report.provenance.inputs[1].text = "// one\n// two\n";
+  CHECK(family_of().at("source").at("parts").at(0).dump() ==
+        R"({"file":"k.cu","lines":[[1,0,"// one",""],[2,0,"// two",""]]})");
+}
+
 TEST_CASE("The summary has flags and conditions of the GPU", "[html]") {
   Report report = small_report();
   report.table.rows[0].sm_clock_mhz = 1900;

@@ -206,7 +206,7 @@ function sourceOf(variant) {
       el("p", source.architecture
         ? `Left of a line: its number, and its number of machine instructions (compute capability ${source.architecture}), ` +
           "including code inlined there. Each instruction is counted once, regardless of how often it runs."
-        : "No machine code is available for this variant."),
+        : "No machine code is available."),
       ...source.parts.filter((part) => part.lines.length > 0).flatMap((part) => [
         part === source.parts[0] ? "" : el("p.where", `Lines of ${part.file || "unknown files"} in its kernels`),
         Object.assign(el("div.scroll", listing(part)), {tabIndex: 0, role: "region", ariaLabel: `source of ${variant.id}`})]));
@@ -216,7 +216,7 @@ function sourceOf(variant) {
 
 function variants() {
   const family = (of) => el(
-    "article", el("h3", of.id), of.question && el("p.question", of.question), of.physics && el("p", of.physics), of.note && el("p", of.note),
+    "article", el("h3", of.id), of.question && el("p.question", of.question), of.physics && el("p", of.physics), sourceOf(of),
     (of.variants ?? []).flatMap((variant) => [el("h4", el("code", variant.id)), variant.why && el("p", variant.why),
                                               variant.compared && el("p.where", variant.compared), sourceOf(variant)]));
   return section("variants", "Variants", data.sources_note && el("p.where", data.sources_note), data.families.map(family));
