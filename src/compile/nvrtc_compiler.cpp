@@ -47,6 +47,10 @@ class SourceCopies {
     }
   }
 
+  void append(const fs::path& file, const std::string& text) const {
+    std::ofstream(copy_of(file), std::ios::binary | std::ios::app) << "\n" << text;
+  }
+
   fs::path copy_of(const fs::path& path) const { return folder_ / path.relative_path(); }
   const std::vector<std::string>& files() const { return files_; }
 
@@ -121,16 +125,16 @@ std::vector<std::string> nvrtc_options(const CompileOptions& options,
 
 }  // namespace
 
-std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs::path& source,
-                                            const CompileOptions& options,
+std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const NvrtcSource& source,
                                             const std::string& architecture,
                                             const TemporaryFolder& folder, const std::string& cubin,
                                             const ToolLimits& limits) {
   std::vector<fs::path> given;
-  for (const std::string& include : options.include_folders)
-    given.push_back((source.parent_path() / include).lexically_normal());
+  for (const std::string& include : source.options.include_folders)
+    given.push_back((source.file.parent_path() / include).lexically_normal());
   SourceCopies copies(folder / "source", given);
-  copies.add(source);
+  copies.add(source.file);
+  copies.append(source.file, instantiating_text(source.instantiations, source.file));
   write_stand_ins(folder / "headers");
   std::vector<fs::path> searched;
   for (const fs::path& include : given)
@@ -141,8 +145,8 @@ std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs:
 
   ToolCommand command;
   command.words = {nvrtc.program, kNvrtcCommand, nvrtc.library.string(),
-                   copies.copy_of(source).string(), folder / cubin};
-  for (const std::string& word : nvrtc_options(options, architecture, searched))
+                   copies.copy_of(source.file).string(), folder / cubin};
+  for (const std::string& word : nvrtc_options(source.options, architecture, searched))
     command.words.push_back(word);
   command.environment = {"TMPDIR=" + folder.path(), "LC_ALL=C"};
   command.folder = folder.path();
@@ -155,8 +159,8 @@ std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs:
     throw CompileError(
         fmt::format("{}: NVRTC cannot compile it for {} (nvcc, which compiles more "
                     "files, is not installed):\n{}",
-                    source.string(), architecture, compile_errors(messages)));
-  throw ToolError(fmt::format("{}: NVRTC ({}) failed: {}: {}", source.string(),
+                    source.file.string(), architecture, compile_errors(messages)));
+  throw ToolError(fmt::format("{}: NVRTC ({}) failed: {}: {}", source.file.string(),
                               nvrtc.library.string(), ending, compile_errors(messages)));
 }
 
