@@ -33,6 +33,8 @@ struct InferredKernel {
   std::vector<InferredParameter> parameters;
   std::vector<InferredBuffer> buffers;  ///< one per pointer, in the order of the parameters
   std::vector<std::string> notes;       ///< what was assumed or not found
+  /// Whether the extents are known. If not, the kernel could not be executed.
+  bool has_sizes = true;
 };
 
 /// A kernel of a loaded module; `address` is its Shape::kernel.
@@ -44,9 +46,10 @@ struct ProbedKernel {
 };
 
 /// Executes the kernel with the launch. Without a launch, the block is assumed; without a grid, the
-/// grid has the blocks that store something. Throws InferenceError.
+/// grid has the blocks that store something. If the kernel cannot be executed, or not in a few
+/// seconds, a note says why the sizes of its buffers are missing.
 InferredKernel inferred_kernel(const ProbedKernel& kernel,
                                const std::optional<ResolvedLaunch>& launch,
-                               sim::Simulator& simulator);
+                               sim::Simulator& simulator, ProbeBudget budget);
 
 }  // namespace gpuexp::infer
