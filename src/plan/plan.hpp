@@ -23,6 +23,9 @@ struct Cell {
   std::string skip_reason;     ///< why the cell is not run; empty if it is run
   bool machine_lacks = false;  ///< another GPU, more GPUs or a library could run the cell
   bool does_not_compile = false;
+  /// Positions of the parameters on which the variant does not depend, in the order of the family's
+  /// parameters. The plan has no other cells of the variant that differ only in their values.
+  std::vector<std::size_t> unused_parameters = {};
 };
 
 /// The cells of one experiment that share a problem and a mode. The cells share the set-up problem
@@ -51,7 +54,8 @@ struct Plan {
 /// Expands axes and resolves wave edges from each variant's grid and resident blocks. Skips a cell,
 /// with the reason, if the variant or the device does not support it, its library is missing, it
 /// does not compile, or it needs more than `free_bytes` of device memory. Compiles the kernels of
-/// users' files for the other cells, on all processors. Throws ConfigError if the cells of an
+/// users' files for the other cells, on all processors. Cells of a variant that differ only in
+/// parameters on which it does not depend become one cell. Throws ConfigError if the cells of an
 /// experiment that are not skipped for other reasons do not compile.
 Plan make_plan(const Config& config, const DeviceSpec& device, const KernelResources& resources,
                std::int64_t free_bytes);
