@@ -126,7 +126,7 @@ class DeclarationWriter {
   }
 
  private:
-  using Arguments = std::vector<std::string>;  ///< of one launch
+  using Arguments = std::vector<std::string>;  ///< arguments of one launch
 
   void add_parameters(const InferredVariant& variant) {
     for (const InferredParameter& parameter : variant.parameters) {

@@ -192,6 +192,7 @@ class Inference {
                                   -last.lowest == 1 ? "an element" : "elements", name));
     InferredBuffer buffer{name, *own::element_type(kernel_.parameters[pointers_[j]].type),
                           role(j, notes), extents(j), ""};
+    buffer.is_read = last.is_read;
     if (buffer.role == BufferRole::in_out && last.is_atomic) buffer.fill = "zeros";
     if (j < fills_.size() && !fills_[j].empty()) {
       buffer.fill = fills_[j];

@@ -38,7 +38,7 @@ std::map<std::string, const InferredBuffer*> buffers_of(const InferredLaunch& la
 }
 
 bool reads(const InferredBuffer& buffer) {
-  return buffer.role == BufferRole::input || buffer.role == BufferRole::in_out;
+  return buffer.is_read && buffer.role != BufferRole::output;
 }
 
 /// Nodes by the names that they replace.

@@ -1,12 +1,14 @@
-#include "plan/joined_cells.hpp"
-
+// join_cells() and stands_for() of plan.hpp.
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <utility>
 
+#include "plan/plan.hpp"
 #include "plan/skip_reason.hpp"
+#include "sass/kernel_resource.hpp"
 #include "sass/loaded_kernels.hpp"
+#include "sass/module_data.hpp"
 
 namespace gpuexp {
 
@@ -17,6 +19,29 @@ Values without(Values values, const std::vector<std::size_t>& positions) {
   for (const std::size_t position : positions)
     values[position] = std::int64_t{0};
   return values;
+}
+
+/// Whether two loaded kernels execute the same machine code with the same resources and variables.
+/// False if one of them does not compile or is no loaded kernel.
+bool have_same_code(const void* a, const void* b, int compute_capability) {
+  if (a == b) return true;
+  const LoadedKernel* const loaded_a = LoadedKernels::global().find(a);
+  const LoadedKernel* const loaded_b = LoadedKernels::global().find(b);
+  if (!loaded_a || !loaded_b) return false;
+  try {
+    const LoadedCode code_a = loaded_a->code(compute_capability);
+    const LoadedCode code_b = loaded_b->code(compute_capability);
+    const KernelResource& x = *code_a.resource;
+    const KernelResource& y = *code_b.resource;
+    const bool have_equal_variables =
+        x.module_data == y.module_data ||
+        (x.module_data && y.module_data && *x.module_data == *y.module_data);
+    return !x.code.empty() && x.code.text() == y.code.text() && x.registers == y.registers &&
+           x.static_shared_bytes == y.static_shared_bytes && x.local_bytes == y.local_bytes &&
+           x.stack_bytes == y.stack_bytes && have_equal_variables;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 struct CellPlace {

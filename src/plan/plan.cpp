@@ -10,7 +10,6 @@
 
 #include "base/parallel.hpp"
 #include "family/function_text.hpp"
-#include "plan/joined_cells.hpp"
 #include "plan/skip_reason.hpp"
 #include "sass/loaded_kernels.hpp"
 

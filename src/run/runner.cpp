@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/steady_clock.hpp"
-#include "plan/joined_cells.hpp"
 #include "plan/plan.hpp"
 #include "record/flags.hpp"
 #include "run/burst_check.hpp"

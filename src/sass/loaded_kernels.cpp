@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "base/parallel.hpp"
-#include "sass/kernel_resource.hpp"
-#include "sass/module_data.hpp"
 
 namespace gpuexp {
 
@@ -29,27 +27,6 @@ const LoadedKernel* LoadedKernels::find(const void* kernel) const {
   const std::shared_lock lock(mutex_);
   const auto found = kernels_.find(kernel);
   return found == kernels_.end() ? nullptr : found->second.get();
-}
-
-bool have_same_code(const void* a, const void* b, int compute_capability) {
-  if (a == b) return true;
-  const LoadedKernel* const loaded_a = LoadedKernels::global().find(a);
-  const LoadedKernel* const loaded_b = LoadedKernels::global().find(b);
-  if (!loaded_a || !loaded_b) return false;
-  try {
-    const LoadedCode code_a = loaded_a->code(compute_capability);
-    const LoadedCode code_b = loaded_b->code(compute_capability);
-    const KernelResource& x = *code_a.resource;
-    const KernelResource& y = *code_b.resource;
-    const bool have_equal_variables =
-        x.module_data == y.module_data ||
-        (x.module_data && y.module_data && *x.module_data == *y.module_data);
-    return !x.code.empty() && x.code.text() == y.code.text() && x.registers == y.registers &&
-           x.static_shared_bytes == y.static_shared_bytes && x.local_bytes == y.local_bytes &&
-           x.stack_bytes == y.stack_bytes && have_equal_variables;
-  } catch (const std::exception&) {
-    return false;
-  }
 }
 
 void compile_loaded(const std::vector<const void*>& kernels, int compute_capability,

@@ -64,10 +64,6 @@ class LoadedKernels {
   std::map<std::pair<const void*, std::string>, LoadedVariable> variables_;
 };
 
-/// Whether two loaded kernels execute the same machine code with the same resources and variables.
-/// False if one of them does not compile or is no loaded kernel.
-bool have_same_code(const void* a, const void* b, int compute_capability);
-
 /// Compiles those of the kernels that are loaded kernels, on at most `threads` threads. Errors are
 /// left to later calls of LoadedKernel::code.
 void compile_loaded(const std::vector<const void*>& kernels, int compute_capability,
