@@ -146,8 +146,8 @@ __global__ void unlaunched(const float* x, float* y, int n) {
   if (i < n) y[i] = x[i];
 }
 #define CEIL_DIV(a, b) (((a) + (b)-1) / (b))
-void launch(float* d_x, float* d_y, float* d_z, double* d_d, int* d_i, int width, int height, int w,
-            int h, int m, int n, int k, int M, int entries, float beta) {
+void launch(float* d_x, float* d_y, float* d_z, float* d_w, double* d_d, int* d_i, int width,
+            int height, int w, int h, int m, int n, int k, int M, int entries, float beta) {
   const int N = 1 << 22, threads = 256;
   add<<<(N + threads - 1) / threads, threads>>>(d_x, d_y, d_z, N);
   scale<<<32, threads>>>(d_d, N);
@@ -155,7 +155,7 @@ void launch(float* d_x, float* d_y, float* d_z, double* d_d, int* d_i, int width
   transpose<<<dim3(width / 32, height / 32), tile>>>(d_y, d_x, width, height);
   dim3 block(16, 16), grid(CEIL_DIV(w, block.x), CEIL_DIV(h, block.y));
   blur<<<grid, block>>>(d_x, d_y, h, w);
-  interior<<<grid, block>>>(d_x, d_y, h, w);
+  interior<<<grid, block>>>(d_x, d_w, h, w);
   matmul<16><<<dim3(n / 16, m / 16), block>>>(d_x, d_y, d_z, m, n, k, beta);
   total<<<CEIL_DIV(N, 256), 256>>>(d_x, d_y, N);
   partial<<<CEIL_DIV(N, 256), 256>>>(d_x, d_y, N);
