@@ -6,6 +6,7 @@
 
 #include "analysis/headline.hpp"
 #include "analysis/sentence_fragments.hpp"
+#include "results/reference_rows.hpp"
 
 namespace gpuexp {
 
@@ -17,19 +18,40 @@ struct Contest {
   const ResultRecord* baseline = nullptr;
 };
 
+bool takes_part(const ResultRecord& row) {
+  return row.time_us() && !row.is_above_limit();
+}
+
+void add(const ResultRecord& row, Contest& contest) {
+  contest.rows.emplace_back(row);
+  if (row.variant == row.baseline) contest.baseline = &row;
+}
+
+// Adds the rows of variants that do not depend on all parameters.
+void add_rows_of_all_groups(const ExperimentResults& e, const ReferenceRows& rows,
+                            Contest& contest) {
+  for (const std::string& variant : e.values(&ResultRecord::variant)) {
+    const bool is_there = std::ranges::any_of(
+        contest.rows, [&](const ResultRecord& row) { return row.variant == variant; });
+    const ResultRecord* const row = is_there ? nullptr : rows.find(variant, contest.rows.front());
+    if (row) add(*row, contest);
+  }
+}
+
 std::vector<Contest> contests_of(const ExperimentResults& e) {
   std::vector<Contest> contests;
   std::map<std::string, std::size_t> positions;
   for (const ResultRecord& row : e.rows) {
-    if (!row.time_us() || row.is_above_limit()) continue;
+    if (!takes_part(row)) continue;
     const auto [found, added] = positions.emplace(group_of(e, row), contests.size());
     if (added) contests.emplace_back();
-    Contest& contest = contests[found->second];
-    contest.rows.emplace_back(row);
-    if (row.variant == row.baseline) contest.baseline = &row;
+    add(row, contests[found->second]);
   }
-  for (Contest& contest : contests)
+  const ReferenceRows rows(e, takes_part);
+  for (Contest& contest : contests) {
+    add_rows_of_all_groups(e, rows, contest);
     std::ranges::stable_sort(contest.rows, {}, &ResultRecord::time_us);
+  }
   return contests;
 }
 

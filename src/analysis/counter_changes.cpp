@@ -7,11 +7,6 @@ namespace gpuexp {
 
 namespace {
 
-// Fewer active lanes per instruction mean more instructions for the same work.
-constexpr std::string_view kLanes = "active_lanes_per_instruction";
-
-constexpr std::string_view kConflicts = "shared_bank_conflicts";
-
 // Counters that increase with the resource's time; active lanes decrease instead.
 std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_counted) {
   switch (resource) {
@@ -22,20 +17,16 @@ std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_coun
       return {"global_load_sectors_per_request", "global_store_sectors_per_request", "l2_sectors"};
     case Resource::l1_data:
       if (!copies_are_counted) return {"shared_load_wavefronts"};
-      return {"global_load_sectors_per_request", "global_load_sectors",   "shared_load_wavefronts",
-              "shared_store_wavefronts",         "shared_bank_conflicts", "l1_data_wavefronts"};
+      return {"global_load_sectors_per_request", "global_load_sectors", "shared_load_wavefronts",
+              "shared_store_wavefronts",         kBankConflicts,        "l1_data_wavefronts"};
     case Resource::l1_tags: return {"global_load_requests", "l1_tag_wavefronts"};
     case Resource::issue:
-      return {kLanes,
-              "branch_instructions",
-              "alu_instructions",
-              "lsu_instructions",
-              "fma_instructions",
-              "warp_instructions"};
-    case Resource::fma: return {kLanes, "fma_instructions"};
-    case Resource::alu: return {kLanes, "alu_instructions"};
-    case Resource::fp64: return {kLanes, "fp64_instructions"};
-    case Resource::xu: return {kLanes, "xu_instructions"};
+      return {kActiveLanes,       "branch_instructions", "alu_instructions",
+              "lsu_instructions", "fma_instructions",    "warp_instructions"};
+    case Resource::fma: return {kActiveLanes, "fma_instructions"};
+    case Resource::alu: return {kActiveLanes, "alu_instructions"};
+    case Resource::fp64: return {kActiveLanes, "fp64_instructions"};
+    case Resource::xu: return {kActiveLanes, "xu_instructions"};
     case Resource::operations:
     case Resource::blocks: return {};
   }
@@ -45,8 +36,8 @@ std::vector<std::string_view> amounts_of(Resource resource, bool copies_are_coun
 // The counters of `amounts` that are reported even if no change of them is declared.
 std::vector<std::string_view> totals_of(const std::vector<std::string_view>& amounts) {
   if (amounts.empty()) return {};
-  if (amounts.front() == kLanes) return {kLanes, amounts.back()};
-  if (amounts.back() == "l1_data_wavefronts") return {kConflicts, amounts.back()};
+  if (amounts.front() == kActiveLanes) return {kActiveLanes, amounts.back()};
+  if (amounts.back() == "l1_data_wavefronts") return {kBankConflicts, amounts.back()};
   if (amounts.back() == "dram_write_bytes") return {"dram_read_bytes", amounts.back()};
   return {amounts.back()};
 }
@@ -123,12 +114,8 @@ class Changes {
     return CounterChange{std::string(counter), *from, *to};
   }
 
-  // True if the counter is larger in the slower variant (active lanes: smaller).
   bool is_cause(const CounterChange& change) const {
-    const double slower = e_.row_is_slower() ? change.to : change.from;
-    const double faster = e_.row_is_slower() ? change.from : change.to;
-    return change.counter == kLanes ? faster > kUnchangedFactor * slower
-                                    : slower > kUnchangedFactor * faster;
+    return is_more_in_slower(change, e_.row_is_slower());
   }
 
   void add_declared(const CounterChange& change) {
@@ -151,7 +138,7 @@ class Changes {
   bool is_much(const CounterChange& change) const {
     constexpr double kMuch = 0.05;
     const bool is_dram = change.counter.starts_with("dram_");
-    if (!is_dram && change.counter != kConflicts) return true;
+    if (!is_dram && change.counter != kBankConflicts) return true;
     const double all = is_dram ? changed_by("dram_read_bytes") + changed_by("dram_write_bytes")
                                : changed_by("l1_data_wavefronts");
     return std::abs(change.to - change.from) >= kMuch * all;
@@ -166,6 +153,13 @@ class Changes {
 };
 
 }  // namespace
+
+bool is_more_in_slower(const CounterChange& change, bool row_is_slower) {
+  const double slower = row_is_slower ? change.to : change.from;
+  const double faster = row_is_slower ? change.from : change.to;
+  return change.counter == kActiveLanes ? faster > kUnchangedFactor * slower
+                                        : slower > kUnchangedFactor * faster;
+}
 
 void add_changes(Explanation& explanation) {
   Changes changes(explanation);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "family/counters.hpp"
+#include "results/reference_rows.hpp"
 
 namespace gpuexp {
 
@@ -71,28 +71,25 @@ bool exceeds(double factor, double measured) {
          factor_between(factor, measured) > kAccuracy;
 }
 
-bool Explanation::is_over_accounted() const { return accounted && exceeds(*accounted, factor); }
+bool Explanation::is_over_accounted() const {
+  return accounted && exceeds(*accounted, factor);
+}
 
 std::vector<RowPair> pairs_of(
     const ExperimentResults& experiment, bool all_problems,
     const std::function<std::optional<double>(const ResultRecord&)>& time_of) {
   constexpr double kClearlyLonger = 1.005;
-  const auto key = [&](const std::string& variant, const ResultRecord& row) {
-    return variant + '\0' + row.family + '\0' + group_of(experiment, row);
-  };
-  std::map<std::string, RecordRef> timed;
-  for (const ResultRecord& row : experiment.rows) {
-    if (time_of(row)) timed.emplace(key(row.variant, row), row);
-  }
+  const ReferenceRows references(experiment,
+                                 [&](const ResultRecord& row) { return time_of(row).has_value(); });
   const auto slower_us = [&](const RowPair& pair) {
     return std::max(*time_of(pair.reference()), *time_of(pair.row()));
   };
   std::vector<RowPair> pairs;
   for (const ResultRecord& row : experiment.rows) {
     if (row.compare_to.empty() || !time_of(row)) continue;
-    const auto reference = timed.find(key(row.compare_to, row));
-    if (reference == timed.end()) continue;
-    const RowPair pair(reference->second, row);
+    const ResultRecord* const reference = references.find(row.compare_to, row);
+    if (!reference) continue;
+    const RowPair pair(*reference, row);
     const auto same = std::ranges::find_if(pairs, [&](const RowPair& other) {
       return !all_problems && other.row().variant == row.variant;
     });

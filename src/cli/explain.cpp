@@ -97,6 +97,9 @@ Page page_of(const Report& report, const std::vector<ResultsOf<Result>>& experim
       page.head.emplace_back(
           "note: rows without hardware counters are not explained; gpuexp run --counters reads "
           "them");
+  } else {
+    page.head.emplace_back(
+        "note: counters are simulated and times are predicted; nothing was measured");
   }
   page.summary = summary_text(all);
   if (!all.empty() && !is_all) page.summary += kOnlySlowest;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "cli/app.hpp"
 #include "cli/command_copy.hpp"
 #include "cli/kernel_files.hpp"
+#include "cli/progress.hpp"
 #include "compile/nvcc_text.hpp"
 #include "infer/initial_declaration.hpp"
 
@@ -70,18 +72,25 @@ std::string include_path(const std::string& source, const std::string& new_file)
   return fs::proximate(fs::absolute(source), folder).generic_string();
 }
 
-ExitCode declare(const InitArguments& arguments) {
-  const infer::InitRequest request{
+infer::InitialDeclaration inferred(const InitArguments& arguments) {
+  infer::InitRequest request{
       arguments.file, {arguments.launches.begin(), arguments.launches.end()}, arguments.options};
-  const SourceCompiler compiler = kernel_compiler();
-  const infer::InitialDeclaration declaration = infer::initial_declaration(request, compiler);
-  const bool needs_including_file = !declaration.instances.empty() || !is_cu_file(arguments.file);
+  std::optional<CountOnTerminal> shown;
+  request.progress = [&](std::size_t done, std::size_t all) {
+    if (done == 0) shown.emplace("executed launches", all);
+    if (done > 0) shown->add();
+  };
+  return infer::initial_declaration(request, kernel_compiler());
+}
+
+ExitCode declare(const InitArguments& arguments) {
+  const bool needs_including_file = !is_cu_file(arguments.file);
   if (arguments.write && needs_including_file)
     throw ConfigError(
-        fmt::format("{}: {}; write a file that includes it with --new FILE.cu", arguments.file,
-                    is_cu_file(arguments.file)
-                        ? "its kernels are templates, which another file must instantiate"
-                        : "gpuexp takes files that end in .cu"));
+        fmt::format("{}: gpuexp takes files that end in .cu; write a file that includes it with "
+                    "--new FILE.cu",
+                    arguments.file));
+  const infer::InitialDeclaration declaration = inferred(arguments);
   if (arguments.write) {
     write_into(arguments.file, infer::lines_for_file(declaration));
   } else if (!arguments.new_file.empty() || needs_including_file) {

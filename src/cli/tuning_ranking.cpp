@@ -62,9 +62,12 @@ void TuningRanking::add(const Plan& plan, const Group& group, const Cell& cell,
                         const KernelResources& resources, CodePredictor& predictor) {
   const Family& family = *plan.experiment(group).family;
   TuningPoint point{&group, &cell, {}, cell_key(plan, group, cell), {}, "", cell.skip_reason};
-  for (std::size_t i = 0; i < family.parameters.size(); ++i)
-    if (std::ranges::find(names_, family.parameters[i].name) != names_.end())
-      point.values.push_back(to_string(group.values[i]));
+  for (std::size_t i = 0; i < family.parameters.size(); ++i) {
+    if (std::ranges::find(names_, family.parameters[i].name) == names_.end()) continue;
+    const bool is_used =
+        std::ranges::find(cell.unused_parameters, i) == cell.unused_parameters.end();
+    point.values.push_back(is_used ? to_string(group.values[i]) : "");
+  }
   TuningProblem& problem = problem_of(plan, group);
   auto prediction = predict_cell(plan, group, cell, resources);
   if (!prediction) return problem.skipped.push_back(std::move(point));
@@ -112,7 +115,7 @@ std::string TuningRanking::point_text(const TuningPoint& point) const {
   std::vector<std::string> parts;
   if (has_variants_) parts.push_back(point.cell->variant->id);
   for (std::size_t i = 0; i < names_.size(); ++i)
-    parts.push_back(fmt::format("{}={}", names_[i], point.values[i]));
+    if (!point.values[i].empty()) parts.push_back(fmt::format("{}={}", names_[i], point.values[i]));
   return parts.empty() ? point.cell->variant->id : fmt::format("{}", fmt::join(parts, ", "));
 }
 

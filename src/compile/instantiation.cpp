@@ -1,5 +1,7 @@
 #include "compile/instantiation.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/demangled_name.hpp"
@@ -8,29 +10,36 @@ namespace gpuexp {
 
 namespace {
 
-constexpr const char* kMarker = "gpuexp_instantiation";
+/// Name of the kernel that has the address of an instantiation.
+std::string marker_name(std::size_t index) {
+  return index == 0 ? "gpuexp_instantiation" : fmt::format("gpuexp_instantiation_{}", index);
+}
 
 }  // namespace
 
 // The address of a function template's instantiation instantiates it. #line attributes errors to
 // the line that requests the instantiation.
-std::string instantiating_text(const Instantiation& instantiation,
+std::string instantiating_text(const std::vector<Instantiation>& instantiations,
                                const std::filesystem::path& source) {
-  return fmt::format(
-      "#include \"{0}\"\n"
-      "template <class GpuexpKernel, GpuexpKernel kGpuexpKernel> __global__ void {1}() {{}}\n"
-      "#line {2} \"{0}\"\n"
-      "template __global__ void {1}<decltype(&{3}), &{3}>();\n",
-      source.string(), kMarker, instantiation.line, instantiation.text());
+  std::string text;
+  for (std::size_t i = 0; i < instantiations.size(); ++i)
+    text += fmt::format(
+        "template <class GpuexpKernel, GpuexpKernel kGpuexpKernel> __global__ void {0}() {{}}\n"
+        "#line {1} \"{2}\"\n"
+        "template __global__ void {0}<decltype(&{3}), &{3}>();\n",
+        marker_name(i), instantiations[i].line, source.string(), instantiations[i].text());
+  return text;
 }
 
 // Names are compared after demangling: in lowered names, abbreviations of repeated parts depend on
 // what precedes them. The marker's name ends in ", &(void sgemm<64>(float const*))>()".
-const KernelResource* instantiated_kernel(const CubinKernels& kernels) {
+const KernelResource* instantiated_kernel(const CubinKernels& kernels, std::size_t index) {
+  const std::string begin = fmt::format("void {}<", marker_name(index));
   std::string marker;
   for (const auto& [lowered_name, row] : kernels.rows()) {
-    if (lowered_name.starts_with("_Z") && lowered_name.find(kMarker) != std::string::npos)
-      marker = demangled_name(lowered_name);
+    if (!lowered_name.starts_with("_Z")) continue;
+    if (std::string name = demangled_name(lowered_name); name.starts_with(begin))
+      marker = std::move(name);
   }
   for (const auto& [lowered_name, row] : kernels.rows()) {
     if (marker.ends_with(fmt::format(", &({})>()", demangled_name(lowered_name)))) return &row;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "compile/cubin_kernels.hpp"
 
@@ -19,14 +20,14 @@ struct Instantiation {
   std::string text() const { return kernel + "<" + arguments + ">"; }
 };
 
-/// A file that includes the source file, an absolute path, and instantiates the kernel. Its cubin
-/// has one more kernel, which does nothing and has the address of the instantiation as template
-/// argument.
-std::string instantiating_text(const Instantiation& instantiation,
+/// Text that, at the end of the source file, instantiates the kernels. `source` is the path for
+/// messages. The cubin has one more kernel for each of them, which does nothing and has the address
+/// of the instantiation as template argument.
+std::string instantiating_text(const std::vector<Instantiation>& instantiations,
                                const std::filesystem::path& source);
 
-/// The instantiation among the kernels of such a file; null if the code lacks it, because it has
-/// internal linkage, for example.
-const KernelResource* instantiated_kernel(const CubinKernels& kernels);
+/// The instantiation with this index among the kernels of such a file; null if the code lacks it,
+/// because it has internal linkage, for example.
+const KernelResource* instantiated_kernel(const CubinKernels& kernels, std::size_t index = 0);
 
 }  // namespace gpuexp

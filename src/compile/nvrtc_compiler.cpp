@@ -111,16 +111,19 @@ std::string run_alone(const NvrtcProcess& nvrtc, const NvrtcJob& job, ToolComman
 
 }  // namespace
 
-std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs::path& source,
-                                            const CompileOptions& options,
+std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const NvrtcSource& source,
                                             const std::string& architecture,
                                             const TemporaryFolder& folder, const std::string& cubin,
                                             const ToolLimits& limits) {
-  const NvrtcInput input(nvrtc, source, options);
+  const NvrtcInput input(nvrtc, source.file, source.options);
   copy_device_code(input.files, folder / kCopies, input.prefix);
+  const fs::path copy = folder / copy_in(kCopies, source.file).string();
+  std::ofstream(copy, std::ios::binary | std::ios::app)
+      << "\n"
+      << instantiating_text(source.instantiations, source.file);
   if (!nvrtc.server) write_stand_ins(folder / kStandIns);
-  const NvrtcJob job{folder / copy_in(kCopies, source).string(), folder / cubin,
-                     nvrtc_options(options, architecture, input.searched), input.prefix};
+  const NvrtcJob job{copy.string(), folder / cubin,
+                     nvrtc_options(source.options, architecture, input.searched), input.prefix};
   ToolCommand command;
   command.folder = folder.path();
   command.output = folder / "output";
@@ -133,8 +136,8 @@ std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const fs:
     throw CompileError(
         fmt::format("{}: NVRTC cannot compile it for {} (nvcc, which compiles more "
                     "files, is not installed):\n{}",
-                    source.string(), architecture, compile_errors(messages)));
-  throw ToolError(fmt::format("{}: NVRTC ({}) failed: {}: {}", source.string(),
+                    source.file.string(), architecture, compile_errors(messages)));
+  throw ToolError(fmt::format("{}: NVRTC ({}) failed: {}: {}", source.file.string(),
                               nvrtc.library.string(), ending, compile_errors(messages)));
 }
 

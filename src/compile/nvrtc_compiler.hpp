@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/compile_options.hpp"
+#include "compile/instantiation.hpp"
 #include "compile/nvrtc_server.hpp"
 #include "compile/tool_process.hpp"
 #include "compile/toolkit_tools.hpp"
@@ -25,13 +26,17 @@ struct NvrtcProcess {
   std::shared_ptr<const NvrtcServer> server = nullptr;
 };
 
+struct NvrtcSource {
+  std::filesystem::path file;  ///< an absolute path
+  CompileOptions options;
+  std::vector<Instantiation> instantiations;
+};
+
 /// Compiles the file for the architecture ("sm_90a") in a child process, and writes `cubin` to the
 /// folder. The compiler reads copies of the file, and of the files that it includes outside of the
 /// toolkit, without host code. Returns the paths of these files, the source file first. Throws
 /// CompileError if NVRTC reports errors, and ToolError if it fails otherwise.
-std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc,
-                                            const std::filesystem::path& source,
-                                            const CompileOptions& options,
+std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const NvrtcSource& source,
                                             const std::string& architecture,
                                             const TemporaryFolder& folder, const std::string& cubin,
                                             const ToolLimits& limits);

@@ -133,7 +133,7 @@ struct SourceCompiler::Job {
   std::string text;
   std::string architecture;
   CompileOptions options;
-  std::optional<Instantiation> instantiation;
+  std::vector<Instantiation> instantiations;
   std::vector<std::string> words;     ///< arguments of nvcc or ptxas
   std::optional<NvrtcProcess> nvrtc;  ///< the compiler, if it is not nvcc
   std::string request;                ///< key of ModuleStore
@@ -141,11 +141,16 @@ struct SourceCompiler::Job {
 
   /// Empty for a cubin.
   std::string source_text() const { return kind == KernelFileKind::cubin ? "" : text; }
-  std::string instantiation_text() const { return instantiation ? instantiation->text() : ""; }
+  std::string instantiation_text() const {
+    std::string all;
+    for (const Instantiation& instantiation : instantiations)
+      all += (all.empty() ? "" : ", ") + instantiation.text();
+    return all;
+  }
 };
 
 void SourceCompiler::check_instantiation(const Job& job) {
-  if (!job.instantiation) return;
+  if (job.instantiations.empty()) return;
   if (job.kind != KernelFileKind::source)
     throw InputError(
         fmt::format("{}: machine code and PTX have no templates; launch {} without "
@@ -214,7 +219,7 @@ std::optional<NvrtcProcess> SourceCompiler::nvrtc_for(const Job& job) const {
       folders.push_back(include_folder(folder, job.source));
     return !precompiled_prefix(included_files(job.source, folders)).empty();
   };
-  if (server_.server && !job.instantiation && is_large()) return server_;
+  if (server_.server && job.instantiations.empty() && is_large()) return server_;
   if (tools_.has("nvcc") || nvrtc_program_.empty()) return std::nullopt;
   const auto library = find_nvrtc();
   return library ? std::optional(NvrtcProcess{nvrtc_program_, *library}) : std::nullopt;
@@ -222,7 +227,7 @@ std::optional<NvrtcProcess> SourceCompiler::nvrtc_for(const Job& job) const {
 
 std::shared_ptr<const CompiledModule> SourceCompiler::compile(
     const fs::path& source, const CompileOptions& options, int compute_capability,
-    const std::optional<Instantiation>& instantiation) const {
+    const std::vector<Instantiation>& instantiations) const {
   Job job;
   job.source = fs::absolute(source).lexically_normal();
   job.kind = kind_of(job.source);
@@ -232,7 +237,7 @@ std::shared_ptr<const CompiledModule> SourceCompiler::compile(
   if (!refusal.empty()) throw InputError(fmt::format("{}: {}", job.source.string(), refusal));
   job.architecture = architecture_for(compute_capability);
   job.options = options;
-  job.instantiation = instantiation;
+  job.instantiations = instantiations;
   job.words = tool_options(job.kind, options, job.source, job.architecture);
   job.nvrtc = nvrtc_for(job);
   if (!job.nvrtc || !job.nvrtc->server || !tools_.has("nvcc")) return module_of(job);
@@ -306,8 +311,9 @@ std::vector<ModuleDependency> SourceCompiler::make_cubin(const Job& job,
 std::vector<ModuleDependency> SourceCompiler::run_nvrtc(const Job& job,
                                                         const TemporaryFolder& folder) const {
   std::vector<ModuleDependency> files;
-  for (const std::string& file : compile_with_nvrtc(*job.nvrtc, job.source, job.options,
-                                                    job.architecture, folder, kCubinName, limits_))
+  for (const std::string& file :
+       compile_with_nvrtc(*job.nvrtc, {job.source, job.options, job.instantiations},
+                          job.architecture, folder, kCubinName, limits_))
     files.push_back({file, sha256_of_file(file)});
   return files;
 }
@@ -321,8 +327,9 @@ std::vector<ModuleDependency> SourceCompiler::run_nvcc(const Job& job,
     tools_.run("nvcc", words, folder, "compiled", limits_);
   } catch (const ToolFailure&) {
     const std::string generated =
-        job.instantiation ? fmt::format("{}({})", job.source.string(), job.instantiation->line)
-                          : "";
+        job.instantiations.empty()
+            ? ""
+            : fmt::format("{}({})", job.source.string(), job.instantiations.front().line);
     const std::string errors =
         compile_errors(text_of_file(folder / ToolkitTools::kErrors), generated);
     keep_errors(job, folder, errors);
@@ -336,10 +343,11 @@ std::vector<ModuleDependency> SourceCompiler::run_nvcc(const Job& job,
 // Writes the file with an instantiation into the folder in which nvcc runs. It has the name of the
 // source file, which nvcc's messages and the names of kernels in anonymous namespaces contain.
 std::string SourceCompiler::compiled_file(const Job& job, const TemporaryFolder& folder) {
-  if (!job.instantiation) return job.source.string();
+  if (job.instantiations.empty()) return job.source.string();
   const std::string name = job.source.filename().string();
   std::ofstream(folder / name, std::ios::binary)
-      << instantiating_text(*job.instantiation, job.source);
+      << fmt::format("#include \"{}\"\n", job.source.string())
+      << instantiating_text(job.instantiations, job.source);
   return "./" + name;
 }
 
@@ -372,7 +380,7 @@ void SourceCompiler::fail(const Job& job, const std::string& errors) {
   const std::string folder = job.source.parent_path().string() + "/";
   if (first.starts_with(folder)) first.erase(0, folder.size());
   throw CompileError(fmt::format("{}: nvcc cannot compile {} for {}:\n{}{}", job.source.string(),
-                                 job.instantiation ? job.instantiation->text() : "it",
+                                 job.instantiations.empty() ? "it" : job.instantiation_text(),
                                  job.architecture, errors, advice_on(errors)),
                      first);
 }
@@ -399,7 +407,7 @@ std::string SourceCompiler::hash_of(const Job& job,
   CompileOptions options = job.options;
   options.include_folders.clear();  // paths of this machine; their files are hashed
   std::string text = fmt::format("{} {}", job.architecture, fmt::join(option_words(options), " "));
-  if (job.instantiation) text += "; " + job.instantiation_text();
+  if (!job.instantiations.empty()) text += "; " + job.instantiation_text();
   for (const char* const tool : {"nvcc", "ptxas", "nvdisasm"})
     text += fmt::format("; {} {}", tool, tools_.version_of(tool));
   text += library_text(job.nvrtc);

@@ -29,14 +29,14 @@ class SourceCompiler {
   /// Makes machine code of the file for one compute capability (90 for 9.0), or returns the module
   /// that was kept for the same contents, options and tools; nvcc's errors are kept, too. nvcc or
   /// NVRTC compiles CUDA C++, ptxas assembles a .ptx file, and a .cubin is used as it is. The
-  /// module has the file's kernels, and the instantiation if one is given, which needs nvcc. Host
-  /// code is not compiled, and nothing of the file is executed. Several threads may call it. Throws
-  /// InputError if the file cannot be used or has no code for the compute capability, CompileError
-  /// if the compiler reports errors, ToolError if a tool is missing or fails, and
-  /// std::runtime_error if the tools' output cannot be parsed.
+  /// module has the file's kernels, and the instantiations. Host code is not compiled, and nothing
+  /// of the file is executed. Several threads may call it. Throws InputError if the file cannot be
+  /// used or has no code for the compute capability, CompileError if the compiler reports errors,
+  /// ToolError if a tool is missing or fails, and std::runtime_error if the tools' output cannot be
+  /// parsed.
   std::shared_ptr<const CompiledModule> compile(
       const std::filesystem::path& source, const CompileOptions& options, int compute_capability,
-      const std::optional<Instantiation>& instantiation = std::nullopt) const;
+      const std::vector<Instantiation>& instantiations = {}) const;
 
   /// Where nvcc is missing, CUDA C++ is compiled by NVRTC, if that is installed, in a child process
   /// `program` (see NvrtcProcess).

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -70,6 +71,9 @@ struct Experiment {
   /// Groups of indices into `axes` that advance together and have equal lengths. Every axis is in
   /// exactly one group. Groups are in the order of their first axes.
   std::vector<std::vector<std::size_t>> axis_groups;
+  /// By variant of a kernel file: positions of the parameters on which it does not depend, apart
+  /// from its machine code (KernelFiles::unused_parameters).
+  std::map<const Variant*, std::vector<std::size_t>> unused_parameters;
   std::vector<Mode> modes;  ///< at least one, in the order written
   MeasureSettings measure;
   std::vector<std::string> counters;

@@ -77,6 +77,16 @@ MeasureSettings read_measure(const Node& experiment) {
   return settings;
 }
 
+void find_unused_parameters(Experiment& experiment, const Registry& registry) {
+  const Family& family = *experiment.family;
+  if (!is_kernel_file(family.id) || !registry.kernel_files().unused_parameters) return;
+  for (const Variant* variant : experiment.variants) {
+    for (const std::string& name : registry.kernel_files().unused_parameters(family, *variant))
+      experiment.unused_parameters[variant].push_back(
+          static_cast<std::size_t>(family.find_parameter(name) - family.parameters.data()));
+  }
+}
+
 }  // namespace
 
 Experiment read_experiment(const Node& node, const Registry& registry) {
@@ -89,6 +99,7 @@ Experiment read_experiment(const Node& node, const Registry& registry) {
   experiment.baseline = read_baseline(node, *experiment.family, experiment.variants);
   read_axes(node, experiment);
   check_axes(experiment, node);
+  find_unused_parameters(experiment, registry);
   const auto modes = node.find("modes");
   experiment.modes = modes ? read_modes(*modes) : std::vector{Mode::cold};
   experiment.measure = read_measure(node);

@@ -83,11 +83,13 @@ std::string function_text(std::string_view source, std::string_view name) {
   return "";
 }
 
-std::string values_text(const Family& family, const Values& values) {
+std::string values_text(const Family& family, const Values& values,
+                        const std::vector<std::size_t>& unused) {
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Parameter& parameter = family.parameters[i];
-    if (family.holds(parameter, values))
+    const bool is_used = std::ranges::find(unused, i) == unused.end();
+    if (is_used && family.holds(parameter, values))
       text += fmt::format("{}{}={}", text.empty() ? "" : ",", parameter.name, to_string(values[i]));
   }
   return text;

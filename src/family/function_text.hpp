@@ -14,7 +14,8 @@ namespace gpuexp {
 std::string function_text(std::string_view source, std::string_view name);
 
 /// Text such as "n=1024,share=0.5", in the order of the family's parameters, without parameters
-/// that do not apply (Family::holds).
-std::string values_text(const Family& family, const Values& values);
+/// that do not apply (Family::holds), and without those at the positions `unused`.
+std::string values_text(const Family& family, const Values& values,
+                        const std::vector<std::size_t>& unused = {});
 
 }  // namespace gpuexp

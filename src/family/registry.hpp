@@ -31,6 +31,9 @@ struct KernelFiles {
   /// Loads the file and returns the text of a config with its variants and declared axes.
   std::function<std::string(const std::string& file)> config_text;
   /// The following functions take a family that `load` returned.
+  /// Names of the parameters on which a variant does not depend, apart from its machine code.
+  std::function<std::vector<std::string>(const Family&, const Variant&)> unused_parameters =
+      nullptr;
   std::function<ExactVerification(const Family&, const Values&)> exact_verification = nullptr;
   /// Why an element of an output has no expected value; empty if it has one.
   std::function<std::string(const Family&, const Values&, std::uint64_t seed,

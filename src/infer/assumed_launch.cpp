@@ -98,9 +98,9 @@ ResolvedLaunch launch_with_assumed_block(const KernelSignature& kernel, bool has
 }
 
 void assume_grid(ResolvedLaunch& launch, const KernelSignature& kernel, const void* address,
-                 bool has_grid_y, sim::Simulator& simulator) {
+                 bool has_grid_y, sim::Simulator& simulator, ProbeBudget& budget) {
   launch.grid = {number_text(1)};
-  const KernelProbe probe(kernel, address, launch, simulator);
+  const KernelProbe probe(kernel, address, launch, simulator, budget);
   if (probe.sized().empty()) {
     launch.notes.push_back("assumed: a grid of one block");
     return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "infer/launch_resolution.hpp"
+#include "infer/touched_elements.hpp"
 #include "sim/simulator.hpp"
 
 namespace gpuexp::infer {
@@ -13,6 +14,6 @@ ResolvedLaunch launch_with_assumed_block(const KernelSignature& kernel, bool has
 /// Sets the launch's grid to the blocks that store something, or else to one thread for each of the
 /// first numbers; of two dimensions if the kernel reads blockIdx.y. Adds notes.
 void assume_grid(ResolvedLaunch& launch, const KernelSignature& kernel, const void* address,
-                 bool has_grid_y, sim::Simulator& simulator);
+                 bool has_grid_y, sim::Simulator& simulator, ProbeBudget& budget);
 
 }  // namespace gpuexp::infer

@@ -48,21 +48,20 @@ std::string dimensions_text(const std::vector<own::Expression>& sizes) {
   return fmt::format("({})", fmt::join(texts, ", "));
 }
 
+const char* role_text(BufferRole role) {
+  switch (role) {
+    case BufferRole::input: return "in";
+    case BufferRole::output: return "out";
+    case BufferRole::workspace: return "workspace";
+    default: return "in_out";
+  }
+}
+
 std::string buffer_text(const InferredBuffer& buffer) {
-  const char* const role = buffer.role == BufferRole::input    ? "in"
-                           : buffer.role == BufferRole::output ? "out"
-                                                               : "in_out";
-  std::string text = fmt::format("{} {}", role, buffer.name);
+  std::string text = fmt::format("{} {}", role_text(buffer.role), buffer.name);
   for (const std::string& extent : buffer.extents)
     text += fmt::format("[{}]", extent);
   return buffer.fill.empty() ? text : fmt::format("{} = {}", text, buffer.fill);
-}
-
-/// The factors of the number of elements, in alphabetical order.
-std::vector<std::string> factors_of(const InferredBuffer& buffer) {
-  std::vector<std::string> factors = split(fmt::format("{}", fmt::join(buffer.extents, "*")), '*');
-  std::ranges::sort(factors);
-  return factors;
 }
 
 /// Whether one buffer can be both: a kernel may treat a matrix as one row of elements.
@@ -70,7 +69,7 @@ bool are_compatible(const InferredBuffer& a, const InferredBuffer& b) {
   const bool have_equal_shapes =
       a.extents == b.extents || a.extents.size() == 1 || b.extents.size() == 1;
   return a.type == b.type && a.role == b.role && a.fill == b.fill && have_equal_shapes &&
-         factors_of(a) == factors_of(b);
+         have_equal_sizes(a, b);
 }
 
 /// "C[i][j] = EXPRESSION".
@@ -84,13 +83,20 @@ std::string check_text(const InferredBuffer& output) {
 class DeclarationWriter {
  public:
   explicit DeclarationWriter(const DeclarationParts& parts) : parts_(parts) {
-    for (const InferredKernel& kernel : parts.kernels) {
-      std::vector<std::string> arguments;
-      for (const own::Expression& argument : kernel.launch.arguments)
-        arguments.push_back(argument.text());
-      add_parameters(kernel);
-      add_buffers(kernel, arguments);
-      add_variant(kernel, arguments);
+    for (const InferredVariant& variant : parts.variants) {
+      std::vector<Arguments> arguments;
+      for (const InferredStep& step : variant.steps) {
+        Arguments& texts = arguments.emplace_back();
+        for (const own::Expression& argument : step.launch.arguments)
+          texts.push_back(argument.text());
+      }
+      if (!variant.has_sizes) {
+        add_incomplete(variant, arguments);
+        continue;
+      }
+      add_parameters(variant);
+      add_buffers(variant, arguments);
+      add_variant(variant, arguments);
     }
   }
 
@@ -107,6 +113,9 @@ class DeclarationWriter {
         text +=
             statement(fmt::format("require {} % {} == 0", parameter.name, parameter.multiple_of));
     }
+    for (const InferredVariant& variant : parts_.variants)
+      for (const std::string& requirement : variant.requirements)
+        text += statement("require " + requirement);
     for (const InferredBuffer& buffer : buffers_)
       text += statement(buffer_text(buffer));
     for (const std::string& variant : variants_)
@@ -117,8 +126,10 @@ class DeclarationWriter {
   }
 
  private:
-  void add_parameters(const InferredKernel& kernel) {
-    for (const InferredParameter& parameter : kernel.parameters) {
+  using Arguments = std::vector<std::string>;  ///< arguments of one launch
+
+  void add_parameters(const InferredVariant& variant) {
+    for (const InferredParameter& parameter : variant.parameters) {
       const auto known = std::ranges::find(parameters_, parameter.name, &InferredParameter::name);
       if (known == parameters_.end()) {
         parameters_.push_back(parameter);
@@ -132,15 +143,15 @@ class DeclarationWriter {
   }
 
   bool is_parameter(const std::string& name) const {
-    return std::ranges::any_of(parts_.kernels, [&](const InferredKernel& kernel) {
-      return std::ranges::find(kernel.parameters, name, &InferredParameter::name) !=
-             kernel.parameters.end();
+    return std::ranges::any_of(parts_.variants, [&](const InferredVariant& variant) {
+      return std::ranges::find(variant.parameters, name, &InferredParameter::name) !=
+             variant.parameters.end();
     });
   }
 
   /// Renames buffers that differ from an earlier one of their name, also in the arguments.
-  void add_buffers(const InferredKernel& kernel, std::vector<std::string>& arguments) {
-    for (InferredBuffer buffer : kernel.buffers) {
+  void add_buffers(const InferredVariant& variant, std::vector<Arguments>& arguments) {
+    for (InferredBuffer buffer : variant.buffers) {
       const std::string name = buffer.name;
       const auto find_known = [&] {
         return std::ranges::find(buffers_, buffer.name, &InferredBuffer::name);
@@ -148,9 +159,10 @@ class DeclarationWriter {
       auto known = find_known();
       const bool is_taken = known != buffers_.end() && !are_compatible(*known, buffer);
       if (is_taken || is_parameter(buffer.name)) {
-        buffer.name += "_" + kernel.signature.name;
+        buffer.name += "_" + variant.id;
         known = find_known();
-        std::ranges::replace(arguments, name, buffer.name);
+        for (Arguments& of_launch : arguments)
+          std::ranges::replace(of_launch, name, buffer.name);
       }
       if (known == buffers_.end()) {
         buffers_.push_back(buffer);
@@ -161,38 +173,66 @@ class DeclarationWriter {
   }
 
   /// Whether parameters receive the buffers and numbers that have their names.
-  bool has_names(const InferredKernel& kernel, const std::vector<std::string>& arguments) const {
+  bool has_names(const InferredStep& step, const Arguments& arguments) const {
     if (parts_.has_arguments) return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (arguments[i] != kernel.signature.parameters[i].name) return false;
+      if (arguments[i] != step.signature.parameters[i].name) return false;
     return true;
   }
 
-  void add_variant(const InferredKernel& kernel, const std::vector<std::string>& arguments) {
-    const ResolvedLaunch& launch = kernel.launch;
-    std::string text = fmt::format("{}<<<{}, {}", kernel.signature.name,
+  std::string step_text(const InferredStep& step, const Arguments& arguments) const {
+    const ResolvedLaunch& launch = step.launch;
+    const std::string& of_template = step.signature.template_arguments;
+    std::string text = fmt::format("{}{}<<<{}, {}", step.signature.name,
+                                   of_template.empty() ? "" : "<" + of_template + ">",
                                    dimensions_text(launch.grid), dimensions_text(launch.block));
     if (launch.shared_bytes) text += ", " + launch.shared_bytes->text();
     text += ">>>";
-    if (!has_names(kernel, arguments)) text += fmt::format("({})", fmt::join(arguments, ", "));
-    const std::string id = kernel.signature.name;
-    const std::set<std::string> used(arguments.begin(), arguments.end());
+    if (!has_names(step, arguments)) text += fmt::format("({})", fmt::join(arguments, ", "));
+    return text;
+  }
+
+  void add_variant(const InferredVariant& variant, const std::vector<Arguments>& arguments) {
+    std::vector<std::string> steps;
+    std::set<std::string> used;
+    for (std::size_t i = 0; i < variant.steps.size(); ++i) {
+      steps.push_back(step_text(variant.steps[i], arguments[i]));
+      used.insert(arguments[i].begin(), arguments[i].end());
+    }
+    const bool is_named_by_kernel =
+        steps.size() == 1 && variant.id == variant.steps.front().signature.name;
+    std::string text =
+        fmt::format("{}{}", is_named_by_kernel ? "" : variant.id + " = ", fmt::join(steps, "; "));
     if (ids_.empty()) {
       first_arguments_ = used;
     } else if (used == first_arguments_) {
       text += " vs " + ids_.front();
     }
-    ids_.push_back(id);
+    ids_.push_back(variant.id);
     std::string lines;
-    for (const std::string& note : kernel.notes)
-      lines += comment(fmt::format("{}: {}", id, note));
+    for (const std::string& note : variant.notes)
+      lines += comment(note);
     variants_.push_back(lines + statement(text));
+  }
+
+  /// Statements to complete, which are no part of the declaration.
+  void add_incomplete(const InferredVariant& variant, const std::vector<Arguments>& arguments) {
+    std::string lines;
+    for (const std::string& note : variant.notes)
+      lines += comment(note);
+    for (const InferredParameter& parameter : variant.parameters)
+      lines += fmt::format("//   {} = {}\n", parameter.name, text_of_value(parameter.value));
+    for (const InferredBuffer& buffer : variant.buffers)
+      lines += fmt::format("//   {}\n", buffer_text(buffer));
+    for (std::size_t i = 0; i < variant.steps.size(); ++i)
+      lines += fmt::format("//   {}\n", step_text(variant.steps[i], arguments[i]));
+    variants_.push_back(lines);
   }
 
   std::string checks() const {
     std::string text;
     for (const InferredBuffer& buffer : buffers_) {
-      if (buffer.role == BufferRole::input) continue;
+      if (!is_output(buffer.role)) continue;
       if (text.empty())
         text = comment(
             "To verify results, state each element in lines that begin with '// gpuexp:' "

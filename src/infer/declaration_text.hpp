@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "infer/kernel_inference.hpp"
+#include "infer/inferred_variant.hpp"
 
 namespace gpuexp::infer {
 
 struct DeclarationParts {
-  std::vector<InferredKernel> kernels;
+  std::vector<InferredVariant> variants;
   std::vector<std::string> options;  ///< compiler options
   std::vector<std::string> notes;    ///< on kernels that are not declared
   /// Whether arguments are written out for all kernels, because their names are in another file.
@@ -17,8 +17,8 @@ struct DeclarationParts {
 };
 
 /// Comment lines that begin with "//": statements, what was assumed, and how to add checks.
-/// Parameters and buffers with one name and equal properties are shared by the kernels; a buffer
-/// with other properties gets the kernel's name as a suffix.
+/// Parameters and buffers with one name and equal properties are shared by the variants; a buffer
+/// with other properties gets the variant's name as a suffix.
 std::string declaration_text(const DeclarationParts& parts);
 
 }  // namespace gpuexp::infer

@@ -187,7 +187,48 @@ std::optional<TextLaunch> HostCode::launch_at(std::size_t open, const File& file
   const std::size_t end = after_bracket(tokens_, close + 3);
   if (end > file.end || !is(end - 1, ")")) return std::nullopt;
   launch.arguments = comma_parts(part(close + 4, end - 1));
+  launch.end = end;
   return launch;
+}
+
+// ---- places
+
+HostPlace HostCode::place_of(std::size_t at) const {
+  const auto file =
+      std::ranges::find_if(files_, [&](const File& f) { return at >= f.begin && at < f.end; });
+  HostPlace place;
+  int closed = 0;  // blocks that ended before
+  for (std::size_t i = at; i-- > file->begin;) {
+    if (is(i, "}")) ++closed;
+    if (!is(i, "{") || closed-- > 0) continue;
+    closed = 0;
+    if (place.block == 0) place.block = i;
+    if (i == file->begin || !is(i - 1, ")")) continue;
+    const std::size_t open = opening_before(i - 1, *file);
+    if (open == kNone || open == file->begin || !tokens_[open - 1].is_word()) continue;
+    // The outermost one is the function; those in it are conditions and loops.
+    place.function = tokens_[open - 1].text;
+    place.body = i;
+  }
+  return place;
+}
+
+bool HostCode::mentions(std::string_view name, std::size_t begin, std::size_t end) const {
+  for (std::size_t i = begin; i < std::min(end, tokens_.size()); ++i)
+    if (tokens_[i].is(name)) return true;
+  return false;
+}
+
+bool HostCode::defines(std::string_view name) const {
+  constexpr std::string_view kTypes[] = {"struct", "class", "enum", "using"};
+  for (std::size_t i = 1; i < tokens_.size(); ++i) {
+    if (!tokens_[i].is(name)) continue;
+    if (std::ranges::any_of(kTypes, [&](std::string_view type) { return is(i - 1, type); }))
+      return true;
+    if (is(i + 1, "(") && tokens_[i - 1].is_word() && is(after_bracket(tokens_, i + 1), "{"))
+      return true;
+  }
+  return false;
 }
 
 // ---- values of variables

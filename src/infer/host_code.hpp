@@ -39,7 +39,15 @@ struct TextLaunch {
   std::vector<Tokens> arguments;
   std::string file;
   std::size_t line = 0;
-  std::size_t at = 0;  ///< token of the kernel's name
+  std::size_t at = 0;   ///< token of the kernel's name
+  std::size_t end = 0;  ///< token after the arguments
+};
+
+/// Where a token is in host code.
+struct HostPlace {
+  std::string function;   ///< name of the function; empty outside of functions
+  std::size_t body = 0;   ///< token of the function's opening brace
+  std::size_t block = 0;  ///< token of the innermost opening brace
 };
 
 /// The parts between commas that are in no bracket.
@@ -53,6 +61,11 @@ class HostCode {
   void add(const std::string& file, const std::string& text);
 
   const std::vector<TextLaunch>& launches() const { return launches_; }
+  HostPlace place_of(std::size_t at) const;
+  /// Whether the name is a token from `begin` to before `end`.
+  bool mentions(std::string_view name, std::size_t begin, std::size_t end) const;
+  /// Whether the text defines a function or a type of this name.
+  bool defines(std::string_view name) const;
   /// Null if there is no macro, or function of one return statement, of this name.
   const HostMacro* macro(std::string_view name) const;
   /// The value that a variable has at token `at`; empty if the text does not give one: a parameter,

@@ -1,9 +1,8 @@
 #include "infer/initial_declaration.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,10 +10,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/output.hpp"
+#include "base/parallel.hpp"
 #include "base/text_parts.hpp"
 #include "compile/nvcc_text.hpp"
 #include "infer/declaration_text.hpp"
+#include "infer/host_files.hpp"
+#include "infer/launch_sequence.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp::infer {
@@ -24,25 +25,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kComputeCapability = 90;
-
-bool is_source_file(const fs::path& path) {
-  constexpr std::array<std::string_view, 7> kSuffixes{".cu",  ".cuh", ".cpp", ".cc",
-                                                      ".cxx", ".h",   ".hpp"};
-  return std::ranges::find(kSuffixes, path.extension().string()) != kSuffixes.end();
-}
-
-/// Source files of the folder, in alphabetical order.
-std::vector<fs::path> sources_in(const fs::path& folder) {
-  constexpr std::size_t kMaxFiles = 200;
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.is_regular_file(error) && is_source_file(entry.path())) files.push_back(entry.path());
-    if (files.size() == kMaxFiles) break;
-  }
-  std::ranges::sort(files);
-  return files;
-}
 
 int line_of_declaration(std::string_view text) {
   for (int line = 1; !text.empty(); ++line) {
@@ -57,21 +39,33 @@ bool reads(const KernelResource& kernel, std::string_view special_register) {
   return kernel.code.text().find(special_register) != std::string_view::npos;
 }
 
-/// Existing files that the text includes in quotes.
-std::vector<fs::path> included_files(const std::string& text, const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    std::string_view line = trimmed(take_until(rest, "\n"));
-    if (!line.starts_with('#')) continue;
-    line = trimmed(line.substr(1));
-    if (!line.starts_with("include")) continue;
-    take_until(line, "\"");
-    const fs::path file = folder / take_until(line, "\"");
-    std::error_code error;
-    if (fs::is_regular_file(file, error)) files.push_back(file.lexically_normal());
-  }
-  return files;
+/// A compiled kernel, and its launches in the text.
+struct Candidate {
+  KernelSignature signature;
+  std::vector<const TextLaunch*> launches;
+};
+
+/// A launch to execute; `text` is null if it is assumed.
+struct Execution {
+  std::size_t candidate = 0;
+  const TextLaunch* text = nullptr;
+  std::optional<ResolvedLaunch> launch;
+  std::size_t same_as = 0;  ///< index of the execution whose result it has; its own if it has none
+  InferredKernel result = {};
+};
+
+bool are_same(const ResolvedLaunch& a, const ResolvedLaunch& b) {
+  const auto text = [](const ResolvedLaunch& launch) {
+    std::string all = launch.shared_bytes ? launch.shared_bytes->text() : "";
+    for (const auto* expressions : {&launch.grid, &launch.block, &launch.arguments})
+      for (const own::Expression& expression : *expressions)
+        all += ";" + expression.text();
+    return all;
+  };
+  return text(a) == text(b) &&
+         std::ranges::equal(a.parameters, b.parameters, [](const auto& x, const auto& y) {
+           return x.name == y.name && x.value == y.value && x.is_fixed == y.is_fixed;
+         });
 }
 
 class Initializer {
@@ -86,83 +80,30 @@ class Initializer {
     kernels_ = kernels_in(text_);
     if (kernels_.empty())
       throw InputError(fmt::format("{}: found no kernel; expected a __global__ function", name));
-    add_code();
+    code_ = host_code_of({request_.file, text_, kernels_, request_.launch_files});
     result_.options = request_.options;
     find_instances();
     compile();
-    for (const KernelSignature& signature : signatures(module_->kernels(), text_))
-      add(signature);
+    add_candidates();
     note_missing();
-    std::ranges::stable_sort(result_.kernels, {},
-                             [](const InferredKernel& kernel) { return kernel.signature.line; });
-    if (result_.kernels.empty())
+    plan_executions();
+    execute();
+    add_variants();
+    if (result_.variants.empty())
       throw InputError(fmt::format("{}: {}", name, fmt::join(result_.notes, "; ")));
     return std::move(result_);
   }
 
  private:
-  bool is_launched(const std::string& kernel) const {
-    return std::ranges::any_of(code_.launches(),
-                               [&](const TextLaunch& launch) { return launch.kernel == kernel; });
-  }
+  // ---- kernels
 
-  void add_code() {
-    add_with_includes(request_.file, request_.file.string(), text_);
-    for (const fs::path& file : request_.launch_files)
-      add_with_includes(file, file.string(), read_source(file));
-    const bool has_all = std::ranges::all_of(
-        kernels_, [&](const std::string& kernel) { return is_launched(kernel); });
-    if (has_all || !request_.launch_files.empty()) return;
-    const fs::path folder = fs::absolute(request_.file).lexically_normal().parent_path();
-    for (const fs::path& place : {folder, folder.parent_path()}) {
-      for (const fs::path& file : sources_in(place)) {
-        std::error_code error;
-        if (!fs::equivalent(file, request_.file, error)) add_if_launching(file);
-      }
-    }
-  }
-
-  /// Adds a file that launches a kernel which is not launched in the files before it.
-  void add_if_launching(const fs::path& file) {
-    std::string text;
-    try {
-      text = read_source(file);
-    } catch (const InputError&) {
-      return;
-    }
-    HostCode alone;
-    alone.add(file.string(), text);
-    const bool is_needed = std::ranges::any_of(alone.launches(), [&](const TextLaunch& launch) {
-      return std::ranges::find(kernels_, launch.kernel) != kernels_.end() &&
-             !is_launched(launch.kernel);
-    });
-    if (is_needed) add_with_includes(file, fs::proximate(file).string(), text);
-  }
-
-  /// Adds the text, and the files that it includes in quotes, for their constants.
-  void add_with_includes(const fs::path& file, const std::string& name, const std::string& text) {
-    code_.add(name, text);
-    added_.insert(fs::absolute(file).lexically_normal());
-    for (const fs::path& included : included_files(text, fs::absolute(file).parent_path())) {
-      if (!added_.insert(included).second) continue;
-      try {
-        code_.add(fs::proximate(included).string(), read_source(included));
-      } catch (const InputError&) {
-        // Its constants remain unknown.
-      }
-    }
-  }
-
-  /// The first launch of each template whose arguments are known.
+  /// Templates with the arguments of their launches.
   void find_instances() {
     for (const TextLaunch& launch : code_.launches()) {
       const bool is_known = std::ranges::find(kernels_, launch.kernel) != kernels_.end();
-      if (launch.template_arguments.empty() || !is_known || instances_.contains(launch.kernel))
-        continue;
+      if (launch.template_arguments.empty() || !is_known) continue;
       try {
-        const std::string arguments = resolved_template_arguments(launch, code_);
-        instances_.emplace(launch.kernel, &launch);
-        result_.instances.push_back(fmt::format("{}<{}>", launch.kernel, arguments));
+        add_instance(launch, resolved_template_arguments(launch, code_));
       } catch (const HostExpressionError& error) {
         result_.notes.push_back(
             fmt::format("{}: the launch in {}:{} is not used, because {} is "
@@ -172,59 +113,51 @@ class Initializer {
     }
   }
 
+  void add_instance(const TextLaunch& launch, const std::string& arguments) {
+    const auto kernel = kernel_in(text_, launch.kernel);
+    const Instantiation added{kernel ? kernel->qualified_name : launch.kernel, arguments, 1};
+    const auto known = std::ranges::find(instances_, added.text(), &Instantiation::text);
+    const auto index = static_cast<std::size_t>(known - instances_.begin());
+    if (known == instances_.end()) {
+      instances_.push_back(added);
+      launches_of_instances_.emplace_back();
+    }
+    launches_of_instances_[index].push_back(&launch);
+  }
+
   void compile() {
-    CompileOptions options = parsed_options(request_.options);
-    const fs::path source = fs::absolute(request_.file).lexically_normal();
-    if (result_.instances.empty()) {
-      module_ = compiler_.compile(source, options, kComputeCapability);
-      return;
-    }
-    const TemporaryFolder folder;
-    const fs::path including = folder / "instances.cu";
-    write_file_atomically(including.string(), including_file(result_, source.string()));
-    for (std::string& include : options.include_folders)
-      include = (source.parent_path() / include).lexically_normal().string();
-    module_ = compiler_.compile(including, options, kComputeCapability);
+    module_ = compiler_.compile(fs::absolute(request_.file).lexically_normal(),
+                                parsed_options(request_.options), kComputeCapability, instances_);
   }
 
-  const void* address_of(const std::string& lowered_name) const {
-    return LoadedKernels::global().add({lowered_name, [module = module_, lowered_name](int) {
-                                          return LoadedCode{module->kernels().find(lowered_name),
-                                                            module->cubin().string(),
-                                                            module->hash()};
-                                        }});
+  /// The instances, and the other kernels of the file.
+  void add_candidates() {
+    std::set<std::string> lowered;
+    for (std::size_t i = 0; i < instances_.size(); ++i) {
+      const KernelResource* const kernel = instantiated_kernel(module_->kernels(), i);
+      if (!kernel || !lowered.insert(kernel->lowered_name).second) continue;
+      const std::vector<std::string> name{kernel->lowered_name};
+      Candidate instance{signatures(name, text_).front(), launches_of_instances_[i]};
+      instance.signature.template_arguments = instances_[i].arguments;
+      add(std::move(instance));
+    }
+    for (KernelSignature& signature : signatures(module_->kernels(), text_)) {
+      if (!lowered.insert(signature.lowered_name).second) continue;
+      if (std::ranges::find(kernels_, signature.name) == kernels_.end()) continue;
+      Candidate candidate{std::move(signature), {}};
+      for (const TextLaunch& launch : code_.launches())
+        if (launch.kernel == candidate.signature.name && launch.template_arguments.empty())
+          candidate.launches.push_back(&launch);
+      add(std::move(candidate));
+    }
+    std::ranges::stable_sort(candidates_, {},
+                             [](const Candidate& candidate) { return candidate.signature.line; });
   }
 
-  /// The first launch that a declaration can state.
-  std::optional<ResolvedLaunch> launch_of(const KernelSignature& kernel) {
-    for (const TextLaunch& launch : code_.launches()) {
-      const auto instance = instances_.find(kernel.name);
-      const bool is_instance = instance == instances_.end() || instance->second == &launch;
-      if (launch.kernel != kernel.name || !is_instance) continue;
-      try {
-        return resolved_launch(kernel, launch, code_);
-      } catch (const HostExpressionError& error) {
-        result_.notes.push_back(fmt::format("{}: the launch in {}:{} is not used, because of {}",
-                                            kernel.name, launch.file, launch.line, error.what()));
-      }
-    }
-    return std::nullopt;
-  }
-
-  void add(const KernelSignature& signature) {
-    if (std::ranges::find(kernels_, signature.name) == kernels_.end()) return;
-    if (const std::string why = unsupported_parameter(signature); !why.empty())
-      return leave_out(signature.name, why);
-    const KernelResource& code = *module_->kernels().find(signature.lowered_name);
-    const ProbedKernel kernel{signature, address_of(signature.lowered_name),
-                              reads(code, "SR_TID.Y"), reads(code, "SR_CTAID.Y")};
-    const KernelResources no_resources;
-    sim::Simulator simulator(no_resources, kComputeCapability);
-    try {
-      result_.kernels.push_back(inferred_kernel(kernel, launch_of(signature), simulator));
-    } catch (const InferenceError& error) {
-      leave_out(signature.name, fmt::format("it cannot be executed: {}", error.what()));
-    }
+  void add(Candidate candidate) {
+    const std::string why = unsupported_parameter(candidate.signature);
+    if (why.empty()) return candidates_.push_back(std::move(candidate));
+    leave_out(candidate.signature.name, why);
   }
 
   void leave_out(const std::string& kernel, const std::string& why) {
@@ -241,19 +174,174 @@ class Initializer {
     }
   }
 
+  // ---- executions
+
+  /// The launches that a declaration can state: of each kernel the first one, and those that may
+  /// follow each other.
+  void plan_executions() {
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const Candidate& candidate = candidates_[c];
+      bool has_launch = false;
+      for (const TextLaunch* launch : candidate.launches) {
+        if (has_launch && !may_follow(*launch)) continue;
+        try {
+          add_execution(c, *launch, resolved_launch(candidate.signature, *launch, code_));
+          has_launch = true;
+        } catch (const HostExpressionError& error) {
+          result_.notes.push_back(fmt::format("{}: the launch in {}:{} is not used, because of {}",
+                                              launch->kernel, launch->file, launch->line,
+                                              error.what()));
+        }
+      }
+      if (!has_launch) executions_.push_back({c, nullptr, std::nullopt, executions_.size(), {}});
+    }
+  }
+
+  /// Launches that differ only in their places are executed once.
+  void add_execution(std::size_t candidate, const TextLaunch& text, ResolvedLaunch launch) {
+    const auto same = std::ranges::find_if(executions_, [&](const Execution& other) {
+      return other.candidate == candidate && other.launch && are_same(*other.launch, launch);
+    });
+    const auto index = static_cast<std::size_t>(same - executions_.begin());
+    executions_.push_back({candidate, &text, std::move(launch), index, {}});
+  }
+
+  /// Whether another kernel is launched in the same block of host code.
+  bool may_follow(const TextLaunch& launch) const {
+    const std::size_t block = code_.place_of(launch.at).block;
+    return std::ranges::any_of(code_.launches(), [&](const TextLaunch& other) {
+      return other.at != launch.at && code_.place_of(other.at).block == block &&
+             std::ranges::find(kernels_, other.kernel) != kernels_.end();
+    });
+  }
+
+  void execute() {
+    std::mutex mutex;
+    std::size_t done = 0;
+    const auto report = [&](std::size_t count) {
+      const std::lock_guard lock(mutex);
+      done += count;
+      if (request_.progress) request_.progress(done, executions_.size());
+    };
+    report(0);
+    for_parts(host_threads(), std::ssize(executions_), 1, [&](std::int64_t i, std::int64_t) {
+      const auto index = static_cast<std::size_t>(i);
+      if (executions_[index].same_as == index) execute(executions_[index]);
+      report(1);
+    });
+    for (Execution& execution : executions_) {
+      const Execution& executed = executions_[execution.same_as];
+      if (&executed == &execution) continue;
+      execution.result = executed.result;
+      execution.result.notes.front() = execution.launch->notes.front();  // where it is launched
+    }
+  }
+
+  void execute(Execution& execution) const {
+    const KernelSignature& signature = candidates_[execution.candidate].signature;
+    const KernelResource& code = *module_->kernels().find(signature.lowered_name);
+    const ProbedKernel kernel{signature, address_of(signature.lowered_name),
+                              reads(code, "SR_TID.Y"), reads(code, "SR_CTAID.Y")};
+    const KernelResources no_resources;
+    sim::Simulator simulator(no_resources, kComputeCapability);
+    execution.result = inferred_kernel(kernel, execution.launch, simulator, budget());
+  }
+
+  /// All executions take about ten seconds on two processors.
+  ProbeBudget budget() const {
+    constexpr std::uint64_t kOfAll = std::uint64_t{1} << 28;
+    constexpr std::uint64_t kMin = std::uint64_t{1} << 24;
+    constexpr std::uint64_t kMax = std::uint64_t{1} << 26;
+    const std::uint64_t all =
+        std::clamp(kOfAll / std::max<std::uint64_t>(executions_.size(), 1), kMin, kMax);
+    return {all - all / 2, all / 2};
+  }
+
+  const void* address_of(const std::string& lowered_name) const {
+    return LoadedKernels::global().add({lowered_name, [module = module_, lowered_name](int) {
+                                          return LoadedCode{module->kernels().find(lowered_name),
+                                                            module->cubin().string(),
+                                                            module->hash()};
+                                        }});
+  }
+
+  // ---- variants
+
+  void add_variants() {
+    std::set<const TextLaunch*> in_sequences;
+    add_sequences(in_sequences);
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const KernelSignature& signature = candidates_[c].signature;
+      const bool is_in_sequence = std::ranges::any_of(executions_, [&](const Execution& execution) {
+        return execution.candidate == c && in_sequences.contains(execution.text);
+      });
+      if (is_in_sequence) continue;
+      const auto found = std::ranges::find_if(executions_, [&](const Execution& execution) {
+        return execution.candidate == c && execution.result.has_sizes;
+      });
+      const auto first = std::ranges::find(executions_, c, &Execution::candidate);
+      add_variant(
+          variant_of(id_of(signature), (found == executions_.end() ? first : found)->result));
+    }
+  }
+
+  /// The kernel's name, with its template arguments if there are several instances of it.
+  std::string id_of(const KernelSignature& signature) const {
+    const auto instances = std::ranges::count_if(candidates_, [&](const Candidate& candidate) {
+      return candidate.signature.name == signature.name;
+    });
+    if (instances < 2) return signature.name;
+    std::string id = signature.name + "_";
+    for (const char c : signature.template_arguments) {
+      const bool is_part = std::isalnum(static_cast<unsigned char>(c)) != 0;
+      if (is_part || id.back() != '_') id += is_part ? c : '_';
+    }
+    return id;
+  }
+
+  void add_variant(InferredVariant variant) {
+    const std::string id = variant.id;
+    for (int i = 2; std::ranges::find(result_.variants, variant.id, &InferredVariant::id) !=
+                    result_.variants.end();
+         ++i)
+      variant.id = fmt::format("{}_{}", id, i);
+    result_.variants.push_back(std::move(variant));
+  }
+
+  void add_sequences(std::set<const TextLaunch*>& in_sequences) {
+    std::vector<InferredLaunch> launches;
+    for (const Execution& execution : executions_)
+      if (execution.text && execution.result.has_sizes)
+        launches.push_back({execution.text, execution.result});
+    std::ranges::sort(launches, {}, [](const InferredLaunch& launch) { return launch.text->at; });
+    for (std::size_t i = 0; i < launches.size();) {
+      std::vector<const InferredLaunch*> sequence{&launches[i++]};
+      while (i < launches.size() && continues(sequence, launches[i], code_))
+        sequence.push_back(&launches[i++]);
+      if (sequence.size() < 2) continue;
+      auto variant = sequence_of(sequence, code_);
+      if (!variant) continue;
+      add_variant(std::move(*variant));
+      for (const InferredLaunch* launch : sequence)
+        in_sequences.insert(launch->text);
+    }
+  }
+
   const InitRequest& request_;
   const SourceCompiler& compiler_;
   std::string text_;
   std::vector<std::string> kernels_;  ///< names, in the order of the source
   HostCode code_;
-  std::set<fs::path> added_;  ///< absolute paths of the files in code_
-  std::map<std::string, const TextLaunch*, std::less<>> instances_;  ///< by kernel
+  std::vector<Instantiation> instances_;
+  std::vector<std::vector<const TextLaunch*>> launches_of_instances_;  ///< by instance
   std::shared_ptr<const CompiledModule> module_;
+  std::vector<Candidate> candidates_;
+  std::vector<Execution> executions_;
   InitialDeclaration result_;
 };
 
 DeclarationParts parts_of(const InitialDeclaration& declaration, bool has_arguments) {
-  return {declaration.kernels, declaration.options, declaration.notes, has_arguments};
+  return {declaration.variants, declaration.options, declaration.notes, has_arguments};
 }
 
 }  // namespace
@@ -267,16 +355,8 @@ std::string lines_for_file(const InitialDeclaration& declaration) {
 }
 
 std::string including_file(const InitialDeclaration& declaration, const std::string& include) {
-  std::string text =
-      declaration.kernels.empty() ? "" : declaration_text(parts_of(declaration, true));
-  text += fmt::format("{}#include \"{}\"\n", text.empty() ? "" : "\n", include);
-  if (declaration.instances.empty()) return text;
-  text += "\n// Kernels are compiled for these template arguments.\n";
-  return text +
-         fmt::format("const void* const kInstances[] = {{reinterpret_cast<const void*>({})}};\n",
-                     fmt::join(declaration.instances,
-                               "),\n                                  "
-                               "reinterpret_cast<const void*>("));
+  return fmt::format("{}\n#include \"{}\"\n", declaration_text(parts_of(declaration, true)),
+                     include);
 }
 
 std::string new_kernel_file() {

@@ -1,12 +1,14 @@
 // A declaration for a kernel file without one (gpuexp init).
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "compile/source_compiler.hpp"
-#include "infer/kernel_inference.hpp"
+#include "infer/inferred_variant.hpp"
 
 namespace gpuexp::infer {
 
@@ -16,22 +18,22 @@ struct InitRequest {
   /// folder and of the parent folder.
   std::vector<std::filesystem::path> launch_files;
   std::vector<std::string> options;  ///< compiler options
+  /// Called when `done` of `all` launches have been executed. May be null.
+  std::function<void(std::size_t done, std::size_t all)> progress = nullptr;
 };
 
 struct InitialDeclaration {
-  std::vector<InferredKernel> kernels;
+  std::vector<InferredVariant> variants;
   std::vector<std::string> options;
   std::vector<std::string> notes;  ///< on kernels that are not declared
-  /// Templates with arguments, such as "f<32>", which a file that includes this one instantiates.
-  std::vector<std::string> instances;
 };
 
 /// Executes the kernels of the file in the simulator. Throws InputError if the file cannot be used,
-/// has no kernels or a declaration already, or if none of its kernels can be executed; and what
+/// has a declaration already, or has no kernel that a declaration can launch; and what
 /// SourceCompiler::compile() throws.
 InitialDeclaration initial_declaration(const InitRequest& request, const SourceCompiler& compiler);
 
-/// The comment lines for the file itself. `declaration` must have no instances.
+/// The comment lines for the file itself.
 std::string lines_for_file(const InitialDeclaration& declaration);
 /// A kernel file that includes another one by the path `include`, with the declaration.
 std::string including_file(const InitialDeclaration& declaration, const std::string& include);

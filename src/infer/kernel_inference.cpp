@@ -192,6 +192,7 @@ class Inference {
                                   -last.lowest == 1 ? "an element" : "elements", name));
     InferredBuffer buffer{name, *own::element_type(kernel_.parameters[pointers_[j]].type),
                           role(j, notes), extents(j), ""};
+    buffer.is_read = last.is_read;
     if (buffer.role == BufferRole::in_out && last.is_atomic) buffer.fill = "zeros";
     if (j < fills_.size() && !fills_[j].empty()) {
       buffer.fill = fills_[j];
@@ -286,17 +287,45 @@ class Inference {
   bool keeps_last_sizes_ = false;
 };
 
+/// What is known of a kernel that cannot be executed, or not in time.
+InferredKernel without_sizes(const KernelSignature& kernel, const ResolvedLaunch& launch,
+                             const char* why) {
+  InferredKernel result{kernel, launch, {}, {}, launch.notes};
+  result.has_sizes = false;
+  result.notes.push_back(fmt::format("not found: the sizes of the buffers: {}", why));
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const KernelParameter& parameter = kernel.parameters[i];
+    if (!parameter.is_pointer) continue;
+    result.buffers.push_back({launch.arguments[i].text(),
+                              *own::element_type(parameter.type),
+                              parameter.is_const ? BufferRole::input : BufferRole::output,
+                              {"SIZE"},
+                              ""});
+  }
+  for (const LaunchParameter& parameter : launch.parameters)
+    if (parameter.value) result.parameters.push_back({parameter.name, *parameter.value, 1});
+  return result;
+}
+
 }  // namespace
 
 InferredKernel inferred_kernel(const ProbedKernel& kernel,
                                const std::optional<ResolvedLaunch>& launch,
-                               sim::Simulator& simulator) {
+                               sim::Simulator& simulator, ProbeBudget budget) {
   ResolvedLaunch used =
       launch ? *launch : launch_with_assumed_block(kernel.signature, kernel.has_block_y);
   if (used.grid.empty())
-    assume_grid(used, kernel.signature, kernel.address, kernel.has_grid_y, simulator);
-  return Inference(kernel.signature, KernelProbe(kernel.signature, kernel.address, used, simulator))
-      .inferred();
+    assume_grid(used, kernel.signature, kernel.address, kernel.has_grid_y, simulator, budget);
+  KernelProbe probe(kernel.signature, kernel.address, used, simulator, budget);
+  try {
+    InferredKernel result = Inference(kernel.signature, std::move(probe)).inferred();
+    if (budget.warp_instructions == 0)
+      result.notes.emplace_back(
+          "not tried: more sizes and contents, because executing the kernel takes long");
+    return result;
+  } catch (const InferenceError& error) {
+    return without_sizes(kernel.signature, used, error.what());
+  }
 }
 
 }  // namespace gpuexp::infer

@@ -25,6 +25,7 @@ struct InferredBuffer {
   BufferRole role = BufferRole::input;
   std::vector<std::string> extents;  ///< one to four
   std::string fill;                  ///< contents as declared; empty: the default
+  bool is_read = true;               ///< in_out buffers may be stored to only in part
 };
 
 struct InferredKernel {
@@ -33,6 +34,8 @@ struct InferredKernel {
   std::vector<InferredParameter> parameters;
   std::vector<InferredBuffer> buffers;  ///< one per pointer, in the order of the parameters
   std::vector<std::string> notes;       ///< what was assumed or not found
+  /// Whether the extents are known. If not, the kernel could not be executed.
+  bool has_sizes = true;
 };
 
 /// A kernel of a loaded module; `address` is its Shape::kernel.
@@ -44,9 +47,10 @@ struct ProbedKernel {
 };
 
 /// Executes the kernel with the launch. Without a launch, the block is assumed; without a grid, the
-/// grid has the blocks that store something. Throws InferenceError.
+/// grid has the blocks that store something. If the kernel cannot be executed, or not in a few
+/// seconds, a note says why the sizes of its buffers are missing.
 InferredKernel inferred_kernel(const ProbedKernel& kernel,
                                const std::optional<ResolvedLaunch>& launch,
-                               sim::Simulator& simulator);
+                               sim::Simulator& simulator, ProbeBudget budget);
 
 }  // namespace gpuexp::infer

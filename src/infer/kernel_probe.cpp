@@ -35,8 +35,12 @@ bool is_between(const Extent& extent, const Extent& max) {
 }  // namespace
 
 KernelProbe::KernelProbe(const KernelSignature& kernel, const void* address, ResolvedLaunch launch,
-                         sim::Simulator& simulator)
-    : kernel_(kernel), address_(address), launch_(std::move(launch)), simulator_(simulator) {
+                         sim::Simulator& simulator, ProbeBudget& budget)
+    : kernel_(kernel),
+      address_(address),
+      launch_(std::move(launch)),
+      simulator_(simulator),
+      budget_(budget) {
   for (const LaunchParameter& parameter : launch_.parameters)
     if (!parameter.is_real && !parameter.is_fixed) sized_.push_back(parameter.name);
 }
@@ -80,6 +84,12 @@ ProbeRun KernelProbe::run(const Sizes& sizes, const std::vector<Contents>& conte
   return run(sizes, of, shape(of), contents);
 }
 
+bool KernelProbe::takes_reserve() const {
+  if (budget_.warp_instructions > 0 || budget_.reserve == 0) return false;
+  budget_.warp_instructions = std::exchange(budget_.reserve, 0);
+  return true;
+}
+
 ProbeRun KernelProbe::run_with_grid(const Sizes& sizes, const Extent& grid) const {
   const own::Names of = values(sizes);
   Shape with_grid = shape(of);
@@ -112,7 +122,7 @@ ProbeRun KernelProbe::run(const Sizes& sizes, const own::Names& values, const Sh
     }
     probed.arguments.push_back(std::move(added));
   }
-  return {sizes, shape, touched_elements(simulator_, probed)};
+  return {sizes, shape, touched_elements(simulator_, probed, budget_)};
 }
 
 }  // namespace gpuexp::infer

@@ -30,9 +30,9 @@ class ImpossibleLaunch : public std::runtime_error {
 
 class KernelProbe {
  public:
-  /// The simulator must outlive this object.
+  /// The simulator and the budget must outlive this object.
   KernelProbe(const KernelSignature& kernel, const void* address, ResolvedLaunch launch,
-              sim::Simulator& simulator);
+              sim::Simulator& simulator, ProbeBudget& budget);
 
   const ResolvedLaunch& launch() const { return launch_; }
   /// Names of the parameters that vary, in the order of Sizes.
@@ -41,9 +41,11 @@ class KernelProbe {
   own::Names values(const Sizes& sizes) const;
   /// Throws ImpossibleLaunch.
   Shape shape(const own::Names& values) const;
-  /// `contents` has one element for each pointer, or none. Throws ImpossibleLaunch, sim::Fault and
-  /// std::runtime_error.
+  /// `contents` has one element for each pointer, or none. Throws ImpossibleLaunch, and what
+  /// touched_elements() throws.
   ProbeRun run(const Sizes& sizes, const std::vector<Contents>& contents = {}) const;
+  /// Whether the budget is used up; if so, uses its reserve, once.
+  bool takes_reserve() const;
   /// Runs with another grid than the launch's.
   ProbeRun run_with_grid(const Sizes& sizes, const Extent& grid) const;
 
@@ -56,6 +58,7 @@ class KernelProbe {
   ResolvedLaunch launch_;
   std::vector<std::string> sized_;
   sim::Simulator& simulator_;
+  ProbeBudget& budget_;
 };
 
 }  // namespace gpuexp::infer

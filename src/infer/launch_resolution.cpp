@@ -271,6 +271,11 @@ std::string resolved_template_arguments(const TextLaunch& launch, const HostCode
       arguments.push_back(joined(argument, 0, argument.size()));
       continue;
     }
+    const bool is_defined = is_single_name(argument) && code.defines(argument[0].text);
+    if (is_defined && !code.value(argument[0].text, launch.at)) {
+      arguments.emplace_back(argument[0].text);
+      continue;
+    }
     const NodePointer value = host.expression(argument);
     if (!constant_of(*value))
       throw HostExpressionError(

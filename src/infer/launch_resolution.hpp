@@ -48,8 +48,8 @@ ResolvedLaunch launch_by_names(const KernelSignature& kernel);
 ResolvedLaunch resolved_launch(const KernelSignature& kernel, const TextLaunch& launch,
                                const HostCode& code);
 
-/// The template arguments as C++: "32, float". Throws HostExpressionError if one is not a type or a
-/// constant.
+/// The template arguments as C++: "32, float". Throws HostExpressionError if one is not a constant
+/// or the name of a type or function.
 std::string resolved_template_arguments(const TextLaunch& launch, const HostCode& code);
 
 }  // namespace gpuexp::infer

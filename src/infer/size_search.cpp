@@ -112,18 +112,34 @@ std::optional<SizedRuns> runs_at_multiples(const KernelProbe& probe, std::int64_
   return made;
 }
 
+namespace {
+
+/// Runs at an eighth of the usual sizes, for kernels that compute much for each element.
+std::optional<SizedRuns> runs_at_small(const KernelProbe& probe, std::string& why_not) {
+  constexpr std::int64_t kSmaller = 8;
+  constexpr std::int64_t kMin = 3;
+  const std::size_t count = probe.sized().size();
+  const std::int64_t scale = std::max(scale_for(count) / kSmaller, kMin);
+  return runs_at(probe, sample_sizes(count, 1, scale), 1, {}, why_not);
+}
+
+}  // namespace
+
 SizedRuns settled_runs(const KernelProbe& probe) {
   constexpr std::int64_t kMultiples[] = {1, 32, 128, 256};
   std::string why_not = "no size was tried";
   std::optional<SizedRuns> best;
+  std::string why_not_first;
   for (const std::int64_t multiple_of : kMultiples) {
     if (best && probe.sized().empty()) break;
     std::optional<SizedRuns> next = runs_at_multiples(probe, multiple_of, {}, why_not);
+    if (!next && multiple_of == 1 && probe.takes_reserve()) next = runs_at_small(probe, why_not);
+    if (why_not_first.empty()) why_not_first = why_not;
     if (next && (!best || next->is_settled() || next->explained() > best->explained()))
       best = std::move(next);
     if (best && best->is_settled()) return std::move(*best);
   }
-  if (!best) throw InferenceError(why_not);
+  if (!best) throw InferenceError(why_not_first);
   return std::move(*best);
 }
 

@@ -22,6 +22,16 @@ constexpr std::uint64_t kMaxWarpInstructions = std::uint64_t{1} << 25;
 /// A warp with more instructions probably never ends.
 constexpr std::uint64_t kMaxInstructions = std::uint64_t{1} << 22;
 
+/// Starting a block takes as long as executing these.
+constexpr std::uint64_t kBlockInstructions = 64;
+
+/// How an instruction uses what it accesses.
+struct AccessUse {
+  bool reads = false;
+  bool writes = false;
+  bool is_atomic = false;
+};
+
 /// A buffer with room on both sides of the pointer, and what was accessed.
 class ProbedBuffer {
  public:
@@ -40,22 +50,30 @@ class ProbedBuffer {
     return at >= begin() && at - begin() < kBytesBefore + kBytesAfter;
   }
 
-  void note(std::uint64_t at, std::size_t bytes, bool reads, bool writes, bool is_atomic) {
-    const std::size_t offset = at - begin();
-    const std::int64_t first = element_at(offset);
-    const std::int64_t end = element_at(offset + bytes - 1) + 1;
+  /// Accesses from `at` to before `end`. note_lane() must follow for each of them if it is needed.
+  void note(std::uint64_t at, std::uint64_t end, const AccessUse& use) {
+    const std::int64_t first = element_at(at - begin());
+    const std::int64_t last = element_at(end - 1 - begin());
     touched_.lowest = touched_.is_touched() ? std::min(touched_.lowest, first) : first;
-    touched_.end = touched_.is_touched() ? std::max(touched_.end, end) : end;
-    touched_.is_read |= reads;
-    touched_.is_written |= writes;
-    touched_.is_atomic |= is_atomic;
-    if (reads && !touched_.is_read_first)
+    touched_.end = touched_.is_touched() ? std::max(touched_.end, last + 1) : last + 1;
+    touched_.is_read |= use.reads;
+    touched_.is_written |= use.writes;
+    touched_.is_atomic |= use.is_atomic;
+  }
+
+  bool needs_lanes(const AccessUse& use) const {
+    return use.writes || !touched_.is_read_first || is_probing_;
+  }
+
+  void note_lane(std::uint64_t at, std::size_t bytes, const AccessUse& use) {
+    const std::size_t offset = at - begin();
+    if (use.reads && !touched_.is_read_first)
       touched_.is_read_first = !written_.is_marked(offset, bytes);
-    if (writes) written_.set(offset, bytes, true);
-    if (is_probing_ && of_block_.size() < kMaxOfBlock) {
-      for (std::int64_t i = first; i < end; ++i)
-        of_block_.push_back(i);
-    }
+    if (use.writes) written_.set(offset, bytes, true);
+    if (!is_probing_ || of_block_.size() >= kMaxOfBlock) return;
+    const std::int64_t end = element_at(offset + bytes - 1) + 1;
+    for (std::int64_t i = element_at(offset); i < end; ++i)
+      of_block_.push_back(i);
   }
 
   void begin_block(bool is_probed) {
@@ -105,25 +123,46 @@ class Recorder final : public sim::AccessListener {
   void hear(const sim::MemoryAccess& access) override {
     using sim::Access;
     if (access.space != sim::Space::global || access.lanes == 0) return;
-    const bool is_atomic = sim::is_atomic(access.kind);
     const bool is_bulk = access.kind == Access::bulk_load || access.kind == Access::bulk_store;
-    const bool writes =
-        is_atomic || access.kind == Access::store || access.kind == Access::bulk_store;
-    const bool reads = is_atomic || !writes;
-    stores |= writes;
+    AccessUse use;
+    use.is_atomic = sim::is_atomic(access.kind);
+    use.writes = use.is_atomic || access.kind == Access::store || access.kind == Access::bulk_store;
+    use.reads = use.is_atomic || !use.writes;
+    stores |= use.writes;
+    std::uint64_t lowest = UINT64_MAX;
+    std::uint64_t highest = 0;
     sim::for_each_lane(access.lanes, [&](unsigned lane) {
       const std::uint64_t at = access.address[lane];
-      if (!is_bulk && at % access.width != 0)
+      if (!is_bulk && (at & (access.width - 1)) != 0)
         throw sim::Fault(sim::FaultKind::misaligned, sim::describe_misaligned(at, access.width), at,
                          lane);
-      ProbedBuffer* const buffer = buffer_of(at);
-      if (buffer) buffer->note(at, access.width, reads, writes, is_atomic);
+      lowest = std::min(lowest, at);
+      highest = std::max(highest, at);
     });
+    note(access, use, lowest, highest);
   }
 
   bool stores = false;  ///< whether the block has stored to a buffer
 
  private:
+  /// Most instructions access one buffer, and only stores and first reads need single elements.
+  void note(const sim::MemoryAccess& access, const AccessUse& use, std::uint64_t lowest,
+            std::uint64_t highest) {
+    ProbedBuffer* const buffer = buffer_of(lowest);
+    const bool is_of_one = buffer && buffer->has(highest);
+    if (is_of_one) {
+      buffer->note(lowest, highest + access.width, use);
+      if (!buffer->needs_lanes(use)) return;
+    }
+    sim::for_each_lane(access.lanes, [&](unsigned lane) {
+      const std::uint64_t at = access.address[lane];
+      ProbedBuffer* const of_lane = is_of_one ? buffer : buffer_of(at);
+      if (!of_lane) return;
+      if (!is_of_one) of_lane->note(at, at + access.width, use);
+      of_lane->note_lane(at, access.width, use);
+    });
+  }
+
   ProbedBuffer* buffer_of(std::uint64_t at) {
     if (last_ && last_->has(at)) return last_;
     for (ProbedBuffer& buffer : buffers_)
@@ -142,8 +181,13 @@ bool is_probed(std::int64_t block, std::int64_t blocks) {
   return std::find(std::begin(at), std::end(at), block) != std::end(at);
 }
 
+void use(ProbeBudget& budget, std::uint64_t instructions) {
+  budget.warp_instructions -= std::min(budget.warp_instructions, instructions);
+  if (budget.warp_instructions == 0) throw BudgetExceeded();
+}
+
 void execute(const sim::LaunchState& launch, std::vector<ProbedBuffer>& buffers,
-             TouchedByLaunch& result) {
+             TouchedByLaunch& result, ProbeBudget& budget) {
   std::uint64_t instructions = 0;
   for (std::int64_t i = 0; i < launch.grid.count(); ++i) {
     const Extent place = sim::place_at(launch.grid, i);
@@ -154,8 +198,11 @@ void execute(const sim::LaunchState& launch, std::vector<ProbedBuffer>& buffers,
     for (const auto& block : cluster.blocks())
       block->set_listener(&recorder);
     cluster.run();
+    std::uint64_t of_cluster = kBlockInstructions;
     for (const auto& block : cluster.blocks())
-      instructions += block->steps();
+      of_cluster += block->steps();
+    instructions += of_cluster;
+    use(budget, of_cluster);
     for (ProbedBuffer& buffer : buffers)
       buffer.end_block();
     if (recorder.stores) {
@@ -170,7 +217,8 @@ void execute(const sim::LaunchState& launch, std::vector<ProbedBuffer>& buffers,
 
 }  // namespace
 
-TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& launch) {
+TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& launch,
+                                 ProbeBudget& budget) {
   simulator.clear_memory();
   std::vector<ProbedBuffer> buffers;
   buffers.reserve(launch.arguments.size());
@@ -192,7 +240,7 @@ TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& 
   TouchedByLaunch result;
   result.depends_on_contents = simulator.is_decided_by_global(step);
   const sim::LaunchState state = simulator.approximate_launch_of(step, false);
-  execute(state, buffers, result);
+  execute(state, buffers, result, budget);
   for (const ProbedBuffer& buffer : buffers)
     result.pointers.push_back(buffer.touched());
   simulator.clear_memory();

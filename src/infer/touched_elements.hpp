@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -62,10 +63,23 @@ struct TouchedByLaunch {
   Extent storing_blocks{0, 0, 0};
 };
 
+/// Executions that are left for one kernel.
+struct ProbeBudget {
+  std::uint64_t warp_instructions;  ///< 2^24 take about a second
+  std::uint64_t reserve = 0;        ///< for smaller sizes, if the first ones use up the others
+};
+
+/// The budget of a kernel is used up.
+class BudgetExceeded : public std::runtime_error {
+ public:
+  BudgetExceeded() : std::runtime_error("executing it at more sizes would take long") {}
+};
+
 /// Executes a launch block by block; values that affect no branch and no address are not computed.
 /// Throws sim::Fault for accesses that are misaligned or outside of the large buffers, and for
-/// launches that execute too many instructions, and std::runtime_error if the kernel cannot be
-/// executed.
-TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& launch);
+/// launches that execute too many instructions, BudgetExceeded, and std::runtime_error if the
+/// kernel cannot be executed.
+TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& launch,
+                                 ProbeBudget& budget);
 
 }  // namespace gpuexp::infer

@@ -17,9 +17,12 @@ constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 6> kMet
     {"dram__bytes_write.sum", &CacheCounts::dram_written_bytes},
 }};
 
-constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 5> kParts{{
+constexpr std::array<std::pair<std::string_view, double CacheCounts::*>, 7> kParts{{
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", &CacheCounts::shared_load_repeats},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum", &CacheCounts::shared_store_repeats},
+    // The hardware counts each wavefront that the accessed words do not require as a conflict.
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", &CacheCounts::shared_load_repeats},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", &CacheCounts::shared_store_repeats},
     {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::shared_load_repeats},
     {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::shared_store_repeats},
     {"l1tex__data_pipe_lsu_wavefronts.sum", &CacheCounts::extra_wavefronts},

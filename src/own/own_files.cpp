@@ -161,6 +161,9 @@ KernelFiles OwnFiles::callbacks() {
   KernelFiles files;
   files.load = [this](const std::string& file) -> const Family& { return load(file); };
   files.config_text = [this](const std::string& file) { return config_text(file); };
+  files.unused_parameters = [this](const Family& family, const Variant& variant) {
+    return unused_parameters(family, variant);
+  };
   files.exact_verification = [this](const Family& family, const Values& values) {
     return exact_verification(family, values);
   };
@@ -179,6 +182,13 @@ const OwnFiles::File& OwnFiles::of(const Family& family) const {
       files_, [&](const File& f) { return f.family == &family || f.exact == &family; });
   if (file == files_.end()) throw std::logic_error(family.id + " is not a loaded kernel file");
   return *file;
+}
+
+std::vector<std::string> OwnFiles::unused_parameters(const Family& family,
+                                                     const Variant& variant) const {
+  const Bound& bound = *of(family).bound;
+  return own::unused_parameters(bound,
+                                *std::ranges::find(bound.variants, variant.id, &BoundVariant::id));
 }
 
 ExactVerification OwnFiles::exact_verification(const Family& family, const Values& values) const {

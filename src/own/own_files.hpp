@@ -79,6 +79,7 @@ class OwnFiles {
   struct File;
   File& loaded(const std::filesystem::path& file);
   const File& of(const Family& family) const;
+  std::vector<std::string> unused_parameters(const Family& family, const Variant& variant) const;
   ExactVerification exact_verification(const Family& family, const Values& values) const;
   std::string check_error(const Family& family, const Values& values, std::uint64_t seed,
                           const std::string& output, std::int64_t element) const;

@@ -54,8 +54,9 @@ const CompiledModule& OwnModules::module(const Compilation& compilation, int com
     CompileOptions options = options_;
     options.defines.insert(options.defines.end(), compilation.macros.begin(),
                            compilation.macros.end());
-    auto compiled =
-        compiler_->compile(source_, options, compute_capability, compilation.instantiation);
+    std::vector<Instantiation> instantiations;
+    if (compilation.instantiation) instantiations.push_back(*compilation.instantiation);
+    auto compiled = compiler_->compile(source_, options, compute_capability, instantiations);
     const std::lock_guard lock(mutex_);
     for (const SourceText& source : compiled->sources())
       sources_.emplace(source.file, source.text);

@@ -59,7 +59,8 @@ std::vector<std::string> missing_libraries(const Config& config) {
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell) {
   const Experiment& e = plan.experiment(group);
   return fmt::format("{}/{}/{}/{}/{}", e.name, e.family->id, cell.variant->id,
-                     values_text(*e.family, group.values), name_of(cell.mode));
+                     values_text(*e.family, group.values, cell.unused_parameters),
+                     name_of(cell.mode));
 }
 
 namespace {
@@ -134,6 +135,7 @@ class ExperimentPlanner {
         add_group(values, variants, mode);
     }
     compile_kernels();
+    join_cells(plan_, first_group_, resources_);
     for_runnable([&](Cell& cell, Group& group) { skip_beyond_device(cell, group); });
   }
 

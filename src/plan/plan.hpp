@@ -23,6 +23,9 @@ struct Cell {
   Mode mode = Mode::cold;
   std::string skip_reason;  ///< why the cell is not run; empty if it is run
   SkipCause skip_cause = SkipCause::other;
+  /// Positions of the parameters on which the variant does not depend, in the order of the family's
+  /// parameters. The plan has no other cells of the variant that differ only in their values.
+  std::vector<std::size_t> unused_parameters = {};
 };
 
 /// The cells of one experiment that share a problem and a mode. The cells share the set-up problem
@@ -51,7 +54,8 @@ struct Plan {
 /// Expands axes and resolves wave edges from each variant's grid and resident blocks. Skips a cell,
 /// with the reason, if the variant or the device does not support it, its library is missing, it
 /// has no code for the device, or it needs more than `free_bytes` of device memory. Compiles the
-/// kernels of users' files for the other cells, on all processors. Throws ConfigError if an
+/// kernels of users' files for the other cells, on all processors. Cells of a variant that differ
+/// only in parameters on which it does not depend become one cell. Throws ConfigError if an
 /// experiment selects no cell.
 Plan plan_of(const Config& config, const DeviceSpec& device, const KernelResources& resources,
              std::int64_t free_bytes);
@@ -71,6 +75,17 @@ std::int64_t cell_bytes(const Family& family, const Variant& variant, const void
 
 /// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
+
+/// Of the cells of a variant that differ only in a parameter on which it does not depend
+/// (Experiment::unused_parameters), keeps the first one that can run, for the groups from
+/// `first_group` on, which are those of the last experiment. All cells remain if their kernels'
+/// machine code differs, because the parameter is a macro that they use, or if no two of them can
+/// run, so that this is not known. Removes empty groups, and numbers the cells again.
+void join_cells(Plan& plan, std::size_t first_group, const KernelResources& resources);
+
+/// Whether the cell's variant does the same at `values`: they are those of the cell's group, except
+/// for parameters on which the variant does not depend.
+bool stands_for(const Group& group, const Cell& cell, const Values& values);
 
 /// Work, occupancy, waves and limits of the cell; empty if the cell is skipped. The predicted time
 /// is missing, because it requires executing the cell's code (simulated/code_predictor.hpp).

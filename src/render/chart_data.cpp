@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "analysis/row_labels.hpp"
 #include "base/text.hpp"
+#include "results/reference_rows.hpp"
 
 namespace gpuexp {
 
@@ -31,19 +31,17 @@ void add_numbers(Json& json, const std::string& name, const ExperimentResults& e
 
 // Adds both ends of the intervals of time and speedup, each divided by the value.
 void add_intervals(Json& json, const ExperimentResults& e) {
-  std::map<std::string, const ResultRecord*> baselines;
-  for (const ResultRecord& row : e.rows) {
-    if (row.variant == row.baseline && row.time_us()) baselines.emplace(group_of(e, row), &row);
-  }
+  const ReferenceRows baselines(
+      e, [](const ResultRecord& row) { return row.variant == row.baseline && row.time_us(); });
   const auto add_end = [&](const std::string& end, auto time_end, double Interval::*ratio_end) {
     add_numbers(json, "time_" + end, e, [&](const ResultRecord& row) -> Number {
       const auto time = row.time_us();
       return time && row.*time_end ? Number(*(row.*time_end) / *time) : std::nullopt;
     });
     add_numbers(json, "speedup_" + end, e, [&](const ResultRecord& row) -> Number {
-      const auto found = baselines.find(group_of(e, row));
-      if (!row.speedup || found == baselines.end() || found->second == &row) return std::nullopt;
-      const auto ratio = ratio_of(row, *found->second);
+      const ResultRecord* const baseline = baselines.find(row.baseline, row);
+      if (!row.speedup || !baseline || baseline == &row) return std::nullopt;
+      const auto ratio = ratio_of(row, *baseline);
       return ratio ? Number(ratio->ci95.*ratio_end / *row.speedup) : std::nullopt;
     });
   };

@@ -30,10 +30,12 @@ Json launched_json(const Launched& launched) {
   return {{"kernels", launched.kernels}, {"fills", launched.fills}};
 }
 
+Json change_json(const CounterChange& c) {
+  return {{"counter", c.counter}, {"from", c.from}, {"to", c.to}};
+}
+
 Json changes_json(const std::vector<CounterChange>& changes) {
-  return json_list(changes, [](const CounterChange& c) -> Json {
-    return {{"counter", c.counter}, {"from", c.from}, {"to", c.to}};
-  });
+  return json_list(changes, change_json);
 }
 
 Json parameters_of(const ExperimentResults& experiment, const ResultRecord& row) {
@@ -88,16 +90,19 @@ Json explanation_json(const ExperimentResults& experiment, const Explanation& e)
 
 Json comparison_json(const ExperimentResults& experiment, const PredictedDifference& d) {
   Json json = pair_json(experiment, d);
-  json.update({{"predicted_time_us", d.row().predicted_time_us},
-               {"compare_to_predicted_time_us", d.reference().predicted_time_us},
-               {"predicted_factor", d.factor},
-               {"differs", d.differs()},
-               {"bound_by", d.row().bound_by},
-               {"compare_to_bound_by", d.reference().bound_by},
-               {"changes", changes_json(d.changes)},
-               {"kept", changes_json(d.kept)},
-               {"not_seen", not_seen_json(d.not_seen)},
-               {"text", text_of(experiment, d)}});
+  json.update(
+      {{"predicted_time_us", d.row().predicted_time_us},
+       {"compare_to_predicted_time_us", d.reference().predicted_time_us},
+       {"predicted_factor", d.factor},
+       {"differs", d.differs()},
+       {"bound_by", d.row().bound_by},
+       {"compare_to_bound_by", d.reference().bound_by},
+       {"changes", changes_json(d.changes)},
+       {"kept", changes_json(d.kept)},
+       {"not_seen", not_seen_json(d.not_seen)},
+       {"amounts", changes_json(d.amounts)},
+       {"bank_conflicts_pct", d.conflicts_pct ? change_json(*d.conflicts_pct) : Json(nullptr)},
+       {"text", text_of(experiment, d)}});
   return json;
 }
 

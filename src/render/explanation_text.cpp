@@ -62,6 +62,18 @@ std::string not_seen_sentence(const std::vector<ExpectedChange>& not_seen) {
   return fmt::format("Expected counter changes not seen: {}.", fmt::join(changes, ", "));
 }
 
+// " The predicted cost of tile is bank conflicts: …"; "" if they are not the cost.
+std::string conflicts_sentence(const PredictedDifference& d) {
+  if (!d.conflicts_pct) return "";
+  const auto [slower, faster] = d.row_is_slower()
+                                    ? std::pair(d.conflicts_pct->to, d.conflicts_pct->from)
+                                    : std::pair(d.conflicts_pct->from, d.conflicts_pct->to);
+  return fmt::format(
+      " The predicted cost of {} is bank conflicts: they are {} % of its simulated wavefronts in "
+      "L1's data stage, instead of {} %.",
+      d.slower().variant, percent_fragment(slower), percent_fragment(faster));
+}
+
 }  // namespace
 
 std::string text_of(const ExperimentResults& experiment, const Explanation& e) {
@@ -97,13 +109,16 @@ std::string text_of(const ExperimentResults& experiment, const PredictedDifferen
     text += fmt::format("{} is predicted to take {} as long as {} {}", variant,
                         ratio_fragment(1 / d.factor), other, times);
   }
-  if (!d.changes.empty())
-    text += fmt::format("{}{}", d.differs() ? ": " : ", although ", changes_fragment(d.changes));
+  std::vector<CounterChange> changes = d.changes;
+  changes.insert(changes.end(), d.amounts.begin(), d.amounts.end());
+  if (!changes.empty())
+    text += fmt::format("{}{}", d.differs() ? ": " : ", although ", changes_fragment(changes));
   text += ".";
   const bool is_same_bound = d.row().bound_by == d.reference().bound_by;
   text += is_same_bound ? fmt::format(" The prediction has both bound by {}.", d.row().bound_by)
                         : fmt::format(" The prediction has {} bound by {}, {} by {}.", other,
                                       d.reference().bound_by, variant, d.row().bound_by);
+  text += conflicts_sentence(d);
   if (const std::string not_seen = not_seen_sentence(d.not_seen); !not_seen.empty())
     text += " " + not_seen;
   return text;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +16,7 @@
 #include "render/figure_views.hpp"
 #include "render/run_times_view.hpp"
 #include "render/view_columns.hpp"
+#include "results/reference_rows.hpp"
 
 namespace gpuexp {
 
@@ -80,17 +80,14 @@ class ViewBuilder : public ViewColumns {
 
   void add_predictions() {
     add_predicted_times(units_);
-    std::map<std::string, double> baselines_us;
-    for (const ResultRecord& row : experiment().rows) {
-      if (row.variant == row.baseline && row.passed() && row.predicted_time_us)
-        baselines_us[group_of(experiment(), row)] = *row.predicted_time_us;
-    }
-    if (!baselines_us.empty()) {
+    const ReferenceRows baselines(experiment(), [](const ResultRecord& row) {
+      return row.variant == row.baseline && row.passed() && row.predicted_time_us;
+    });
+    if (!baselines.empty()) {
       add("predicted speedup", true, [&](const ResultRecord& row) {
-        const auto baseline = baselines_us.find(group_of(experiment(), row));
-        if (!row.passed() || !row.predicted_time_us || baseline == baselines_us.end())
-          return std::string();
-        return number_fragment(baseline->second / *row.predicted_time_us);
+        const ResultRecord* const baseline = baselines.find(row.baseline, row);
+        if (!row.passed() || !row.predicted_time_us || !baseline) return std::string();
+        return number_fragment(*baseline->predicted_time_us / *row.predicted_time_us);
       });
     }
     add("bound by", false,

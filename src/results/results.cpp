@@ -120,7 +120,8 @@ std::string place_of(const ExperimentResults& e, const ResultRecord& row) {
   if (!row.gpu_uuid.empty() && e.values(&ResultRecord::gpu_uuid).size() > 1)
     parts.push_back(row.gpu_uuid);
   for (const ResultAxis& axis : e.axes) {
-    if (axis.varies) parts.push_back(fmt::format("{} = {}", axis.label, axis.column.text(row)));
+    const std::string value = axis.varies ? axis.column.text(row) : "";
+    if (!value.empty()) parts.push_back(fmt::format("{} = {}", axis.label, value));
   }
   if (e.values(&ResultRecord::mode).size() > 1) parts.push_back(mode_text(row));
   return fmt::format("{}", fmt::join(parts, ", "));

@@ -223,7 +223,9 @@ void fill_named(ResultRecord& r, const Plan& plan, const Row& row) {
   const Family& family = *plan.experiment(*row.group).family;
   const auto& parameters = family.parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (!family.holds(parameters[i], row.group->values)) continue;
+    const auto& unused = row.cell->unused_parameters;
+    const bool is_used = std::ranges::find(unused, i) == unused.end();
+    if (!is_used || !family.holds(parameters[i], row.group->values)) continue;
     std::visit([&](const auto& value) { r.parameters.set(parameters[i].name, value); },
                row.group->values[i]);
   }

@@ -303,12 +303,19 @@ class Runner {
     return pointers;
   }
 
-  static void refer_to_baseline(const Experiment& experiment, const std::vector<Row>& rows,
-                                Row& row) {
+  /// The baseline is in `rows`, the rows of the group, or in an earlier group if it does not depend
+  /// on all parameters.
+  void refer_to_baseline(const Experiment& experiment, const std::vector<Row>& rows, Row& row) {
     if (!experiment.baseline || !has_passed(row.status)) return;
-    for (const Row& other : rows) {
-      if (other.cell->variant == experiment.baseline && has_passed(other.status) && other.time_us)
-        row.baseline_time_us = other.time_us->median;
+    for (const std::span<const Row> some : {std::span<const Row>(rows_), std::span(rows)}) {
+      for (const Row& other : some) {
+        const bool is_baseline = other.cell->variant == experiment.baseline &&
+                                 other.cell->experiment == row.cell->experiment &&
+                                 other.group->mode == row.group->mode &&
+                                 stands_for(*other.group, *other.cell, row.group->values);
+        if (is_baseline && has_passed(other.status) && other.time_us)
+          row.baseline_time_us = other.time_us->median;
+      }
     }
   }
 

@@ -15,6 +15,8 @@ struct VariableAddress {
   std::uint64_t offset = 0;  ///< offset of the place: bytes from the start of its bank or variable
   std::size_t variable = 0;  ///< index in ModuleData::variables
   std::uint64_t addend = 0;  ///< bytes from the variable's start to the address
+
+  bool operator==(const VariableAddress&) const = default;
 };
 
 struct ModuleVariable {
@@ -24,12 +26,16 @@ struct ModuleVariable {
   std::uint64_t bytes = 0;
   std::vector<std::byte> contents;         ///< before the first launch; empty: zeros
   std::vector<VariableAddress> addresses;  ///< places in the variable
+
+  bool operator==(const ModuleVariable&) const = default;
 };
 
 /// A place in bank 4 that holds the address of a function outside of the module.
 struct FunctionAddress {
   std::uint64_t offset = 0;  ///< in bytes
   std::string lowered_name;
+
+  bool operator==(const FunctionAddress&) const = default;
 };
 
 struct ModuleData {
@@ -41,6 +47,8 @@ struct ModuleData {
 
   /// The variable with the name; null if there is none.
   const ModuleVariable* find(std::string_view lowered_name) const;
+
+  bool operator==(const ModuleData&) const = default;
 };
 
 /// Parses the output of `cuobjdump -elf` for a cubin. Throws std::runtime_error for other text.

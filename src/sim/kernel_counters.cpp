@@ -43,8 +43,11 @@ struct Execution {
 bool are_pipes_known(const Execution& e) {
   return e.instructions.of(IssuePipe::unknown) == 0;
 }
+bool are_shared_wavefronts_known(const Execution& e) {
+  return e.memory.other_accesses == 0;
+}
 bool are_data_wavefronts_known(const Execution& e) {
-  return are_pipes_known(e) && e.memory.other_accesses == 0;
+  return are_pipes_known(e) && are_shared_wavefronts_known(e);
 }
 bool are_tag_wavefronts_known(const Execution& e) {
   return e.memory.other_tag_accesses == 0;
@@ -98,6 +101,8 @@ constexpr std::array<Metric, kMetrics> kAll{{
      of_memory<&MemoryCounts::shared_load_wavefronts>},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
      of_memory<&MemoryCounts::shared_store_wavefronts>},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+     of_memory<&MemoryCounts::shared_conflicts>, are_shared_wavefronts_known},
     {"smsp__inst_executed.sum", [](const Execution& e) { return e.instructions.warps; }},
     {"smsp__thread_inst_executed.sum", [](const Execution& e) { return e.instructions.lanes; }},
     {"smsp__thread_inst_executed_pred_on.sum",

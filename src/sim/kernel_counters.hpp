@@ -17,7 +17,7 @@ struct OpCount {
   std::uint64_t predicated_lanes = 0;  ///< lanes whose guard holds
 };
 
-inline constexpr std::size_t kMetrics = 24;
+inline constexpr std::size_t kMetrics = 25;
 using MetricValues = std::array<double, kMetrics>;
 
 /// Names of the metrics (family/counters.hpp) that instructions and addresses determine. Excludes

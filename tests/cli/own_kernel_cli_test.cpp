@@ -846,5 +846,62 @@ TEST_CASE("a macro and a template argument are parameters everywhere", "[machine
              contains_text("tune matmul: expected one kernel file, such as sgemm.cu"));
 }
 
+/// `by_macro` uses TILE, `by_template` is compiled for BM, and `naive` depends on neither.
+const std::string kAxes = R"(
+// gpuexp: n = 4096, 8192
+// gpuexp: BM = 2, 4
+// gpuexp: define TILE = 16, 32
+// gpuexp: x[n] y[n]
+// gpuexp: require BM*TILE <= 128
+// gpuexp: naive       = copy<<<n/256, 256>>>
+// gpuexp: by_macro    = tiled<<<n/256, 256>>> vs naive
+// gpuexp: by_template = several<BM><<<n/(256*BM), 256>>> vs naive
+// gpuexp: check y[i] = x[i]
+__global__ void copy(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}
+__global__ void tiled(const float* x, float* y, int n) {
+  __shared__ float tile[256 * TILE];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  tile[threadIdx.x * TILE] = x[i];
+  __syncthreads();
+  y[i] = tile[threadIdx.x * TILE];
+}
+template <int kCount>
+__global__ void several(const float* x, float* y, int n) {
+  const int first = (blockIdx.x * blockDim.x + threadIdx.x) * kCount;
+  for (int i = 0; i < kCount; ++i) y[first + i] = x[first + i];
+}
+)";
+
+TEST_CASE("a variant runs once for all values of an axis that it does not use", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("axes.cu", kAxes);
+  const std::string out = folder.path("out");
+  const Outcome run = gpuexp("run " + file + kSimulated + " --out " + out);
+  INFO(run.output);
+  CHECK(run.exit_code == 0);
+  std::map<std::string, int> rows;
+  for (const auto& row : nlohmann::json::parse(read_file(out + "/results.json"))["rows"]) {
+    const std::string variant = row["variant"];
+    ++rows[variant];
+    CHECK(row["status"] == "passed");
+    CHECK(row["param.BM"].is_null() == (variant != "by_template"));
+    CHECK(row["param.TILE"].is_null() == (variant != "by_macro"));
+  }
+  CHECK(rows == std::map<std::string, int>{{"naive", 2}, {"by_macro", 4}, {"by_template", 4}});
+  const Outcome explained = gpuexp("explain --all " + out);
+  INFO(explained.output);
+  CHECK(lines_with(explained.output, "between by_macro and naive").size() +
+            lines_with(explained.output, "as naive").size() ==
+        8);
+  CHECK_THAT(gpuexp("plan " + file + " --gpu h200").output,
+             contains_text("axes/axes.cu/naive/n=4096/cold"));
+  CHECK_THAT(gpuexp("run --resume " + out + kSimulated).output,
+             contains_text("10 rows: 10 passed"));
+}
+
 }  // namespace
 }  // namespace gpuexp::test

@@ -42,17 +42,18 @@ class InitFolder {
 };
 
 /// "in x[n], out y[n]: n = 1048576 by 32", with multiples above 1.
-std::string summary(const infer::InferredKernel& kernel) {
+std::string summary(const infer::InferredVariant& variant) {
   std::string text;
-  for (const infer::InferredBuffer& buffer : kernel.buffers) {
-    const char* const role = buffer.role == BufferRole::input    ? "in"
-                             : buffer.role == BufferRole::output ? "out"
-                                                                 : "in_out";
+  for (const infer::InferredBuffer& buffer : variant.buffers) {
+    const char* const role = buffer.role == BufferRole::input       ? "in"
+                             : buffer.role == BufferRole::output    ? "out"
+                             : buffer.role == BufferRole::workspace ? "workspace"
+                                                                    : "in_out";
     text += fmt::format("{}{} {}[{}]", text.empty() ? "" : ", ", role, buffer.name,
                         fmt::join(buffer.extents, "]["));
     if (!buffer.fill.empty()) text += " = " + buffer.fill;
   }
-  for (const infer::InferredParameter& parameter : kernel.parameters)
+  for (const infer::InferredParameter& parameter : variant.parameters)
     if (parameter.multiple_of > 1)
       text += fmt::format("; {} % {}", parameter.name, parameter.multiple_of);
   return text;
@@ -60,8 +61,8 @@ std::string summary(const infer::InferredKernel& kernel) {
 
 std::map<std::string, std::string> summaries(const infer::InitialDeclaration& declaration) {
   std::map<std::string, std::string> all;
-  for (const infer::InferredKernel& kernel : declaration.kernels)
-    all[kernel.signature.name] = summary(kernel);
+  for (const infer::InferredVariant& variant : declaration.variants)
+    all[variant.id] = summary(variant);
   return all;
 }
 
@@ -145,8 +146,8 @@ __global__ void unlaunched(const float* x, float* y, int n) {
   if (i < n) y[i] = x[i];
 }
 #define CEIL_DIV(a, b) (((a) + (b)-1) / (b))
-void launch(float* d_x, float* d_y, float* d_z, double* d_d, int* d_i, int width, int height, int w,
-            int h, int m, int n, int k, int M, int entries, float beta) {
+void launch(float* d_x, float* d_y, float* d_z, float* d_w, double* d_d, int* d_i, int width,
+            int height, int w, int h, int m, int n, int k, int M, int entries, float beta) {
   const int N = 1 << 22, threads = 256;
   add<<<(N + threads - 1) / threads, threads>>>(d_x, d_y, d_z, N);
   scale<<<32, threads>>>(d_d, N);
@@ -154,7 +155,7 @@ void launch(float* d_x, float* d_y, float* d_z, double* d_d, int* d_i, int width
   transpose<<<dim3(width / 32, height / 32), tile>>>(d_y, d_x, width, height);
   dim3 block(16, 16), grid(CEIL_DIV(w, block.x), CEIL_DIV(h, block.y));
   blur<<<grid, block>>>(d_x, d_y, h, w);
-  interior<<<grid, block>>>(d_x, d_y, h, w);
+  interior<<<grid, block>>>(d_x, d_w, h, w);
   matmul<16><<<dim3(n / 16, m / 16), block>>>(d_x, d_y, d_z, m, n, k, beta);
   total<<<CEIL_DIV(N, 256), 256>>>(d_x, d_y, N);
   partial<<<CEIL_DIV(N, 256), 256>>>(d_x, d_y, N);
@@ -188,7 +189,146 @@ TEST_CASE("extents, roles and multiples of sizes are found by executing kernels"
     CHECK(found.at(kernel) == text);
   }
   CHECK(found.size() == expected.size());
-  CHECK(declaration.instances == std::vector<std::string>{"matmul<16>"});
+  CHECK_THAT(infer::lines_for_file(declaration),
+             contains_text("// gpuexp: matmul<16><<<(n/16, m/16), (16, 16)>>>"));
+}
+
+const std::string kInstances = R"(
+template <int kRows, int kColumns>
+__global__ void fill(float* out, int n) {
+  const int i = (blockIdx.x * kRows + threadIdx.y) * kColumns + threadIdx.x;
+  if (i < n) out[i] = kRows;
+}
+__device__ float twice(float x) { return 2 * x; }
+template <float (*kFunction)(float)>
+__global__ void map(const float* in, float* out, int n) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  if (i < n) out[i] = kFunction(in[i]);
+}
+constexpr int kWide = 32;
+void launch(float* d_out, const float* d_in, int n) {
+  fill<4, 16><<<(n + 63) / 64, dim3(16, 4)>>>(d_out, n);
+  fill<4, 16><<<(n + 63) / 64, dim3(16, 4)>>>(d_out, n);
+  fill<kWide / 4, kWide><<<(n + 255) / 256, dim3(kWide, 8)>>>(d_out, n);
+  map<twice><<<(n + 63) / 64, 64>>>(d_in, d_out, n);
+}
+)";
+
+TEST_CASE("instances of a template are variants that their arguments distinguish",
+          "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const infer::InitialDeclaration declaration = folder.declared("instances.cu", kInstances);
+  const std::string text = infer::lines_for_file(declaration);
+  INFO(text);
+  CHECK(declaration.variants.size() == 3);
+  CHECK_THAT(text,
+             contains_text("// gpuexp: fill_4_16 = fill<4, 16><<<ceil_div(n, 64), (16, 4)>>>\n"));
+  CHECK_THAT(text, contains_text("// gpuexp: fill_8_32 = fill<8, 32><<<ceil_div(n, 256), (32, 8)>>>"
+                                 " vs fill_4_16\n"));
+  CHECK_THAT(text, contains_text("// gpuexp: map<twice><<<ceil_div(n, 64), 64>>>"));
+}
+
+const std::string kSequences = R"(
+__global__ void sums(const float* x, float* out, int n) {
+  __shared__ float part[128];
+  float sum = 0;
+  for (int i = blockIdx.x * 128 + threadIdx.x; i < n; i += gridDim.x * 128) sum += x[i];
+  part[threadIdx.x] = sum;
+  __syncthreads();
+  for (int s = 64; s > 0; s /= 2) {
+    if (threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = part[0];
+}
+__global__ void scale(float* y, const float* x, int count) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i < count) y[i] = 2 * x[i];
+}
+__global__ void shift(float* y, const float* x, int count) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i < count) y[i] = x[i] + 1;
+}
+void sort(float* data, int n);
+void total(const float* d_x, float* d_partial, float* d_sum, int n) {
+  const int blocks = (n + 511) / 512;
+  sums<<<blocks, 128>>>(d_x, d_partial, n);
+  cudaGetLastError();
+  sums<<<1, 128>>>(d_partial, d_sum, blocks);
+}
+)";
+
+TEST_CASE("launches of one function on the same buffers are one variant", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const infer::InitialDeclaration declaration = folder.declared("total.cu", kSequences);
+  const std::string text = infer::lines_for_file(declaration);
+  INFO(text);
+  CHECK(summaries(declaration).at("total") ==
+        "in d_x[n], workspace d_partial[ceil_div(n, 512)], out d_sum[1]");
+  CHECK_THAT(text,
+             contains_text("// gpuexp: total = sums<<<ceil_div(n, 512), 128>>>(d_x, d_partial, n); "
+                           "sums<<<1, 128>>>(d_partial, d_sum, ceil_div(n, 512))\n"));
+  CHECK_THAT(text, contains_text("//   check d_sum[i] = EXPRESSION\n"));
+  CHECK_THAT(text, !contains_text("check d_partial"));
+  CHECK(!summaries(declaration).contains("sums"));
+}
+
+TEST_CASE("launches that do not follow from each other are variants of their own",
+          "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const std::string scaled = "scale<<<(n + 127) / 128, 128>>>(d_y, d_x, n);";
+  const std::string shifted = "shift<<<(n + 127) / 128, 128>>>(d_z, d_y, n);";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"one reads what the other stores", scaled + shifted},
+      {"the second reads another buffer", scaled + "shift<<<(n + 127) / 128, 128>>>(d_z, d_x, n);"},
+      {"the first reads what the second stores",
+       scaled + "shift<<<(n + 127) / 128, 128>>>(d_x, d_z, n);"},
+      {"another function uses the buffer between them", scaled + "sort(d_y, n);" + shifted},
+      {"they are in different branches", "if (n > 1) {" + scaled + "} else {" + shifted + "}"},
+      {"they are in different functions",
+       scaled + "} void other(float* d_y, float* d_z, int n) {" + shifted}};
+  for (const auto& [what, body] : cases) {
+    INFO(what);
+    const InitFolder folder;
+    const std::string text = infer::lines_for_file(folder.declared(
+        "two.cu",
+        kSequences + "void two(float* d_x, float* d_y, float* d_z, int n) {" + body + "}\n"));
+    INFO(text);
+    const bool is_sequence = text.find("// gpuexp: two = scale<<<") != std::string::npos;
+    CHECK(is_sequence == (what == cases.front().first));
+  }
+}
+
+const std::string kSlow = R"(
+__global__ void slow(const float* x, float* y, int n) {
+  float sum = 0;
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j)
+      for (int k = 0; k < n; ++k)
+        for (int l = 0; l < n; ++l) sum += x[(i + j + k + l) % n];
+  if (threadIdx.x < n) y[threadIdx.x] = sum;
+}
+__global__ void fast(const float* x, float* y, int n) {
+  const int i = blockIdx.x * 32 + threadIdx.x;
+  if (i < n) y[i] = x[i];
+}
+void launch(float* d_x, float* d_y, int n) {
+  slow<<<1, 32>>>(d_x, d_y, n);
+  fast<<<(n + 31) / 32, 32>>>(d_x, d_y, n);
+}
+)";
+
+TEST_CASE("a kernel that executes too long is a comment with what is known", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const std::string text = infer::lines_for_file(folder.declared("slow.cu", kSlow));
+  INFO(text);
+  CHECK_THAT(text, contains_text("// slow: not found: the sizes of the buffers: a loop has not"));
+  CHECK_THAT(text, contains_text("//   in x[SIZE]\n//   out y[SIZE]\n//   slow<<<1, 32>>>\n"));
+  CHECK_THAT(text, contains_text("// gpuexp: fast<<<ceil_div(n, 32), 32>>>\n"));
+  CHECK_THAT(text, !contains_text("gpuexp: slow"));
 }
 
 // siboehm/SGEMM_CUDA, commit 60cba6f: the launches are in src/runner.cu.
@@ -214,8 +354,9 @@ TEST_CASE("matrix products of SGEMM_CUDA have their extents and roles", "[foreig
     try {
       const infer::InitialDeclaration declaration =
           infer::initial_declaration({file, {}, {}}, compiler);
-      REQUIRE(declaration.kernels.size() == 1);
-      CHECK(summary(declaration.kernels[0]) == "in A[M][K], in B[K][N], in_out C[M][N]" + required);
+      REQUIRE(declaration.variants.size() == 1);
+      CHECK(summary(declaration.variants[0]) ==
+            "in A[M][K], in B[K][N], in_out C[M][N]" + required);
       ++checked;
     } catch (const InputError& error) {
       // Kernels 4 and 5 call assert(), whose instruction the simulator may not execute.

@@ -122,6 +122,50 @@ TEST_CASE("a file with host code is compiled by NVRTC, and verified", "[nvrtc_fi
                     [](const auto& i) { return i.file == "add.cu" && i.line == 22; }));
 }
 
+const std::string kTemplate = R"(#include <vector>
+// gpuexp: n = 1000
+// gpuexp: kCount = 1, 2
+// gpuexp: x[n] y[n]
+// gpuexp: several = tools::several<kCount, float><<<ceil_div(n, 64*kCount), 64>>>
+// gpuexp: check y[i] = kCount*x[i]
+namespace tools {
+template <int kTimes, class T>
+__global__ void several(const T* x, T* y, int n) {
+  static_assert(kTimes < 9, "too many");
+  for (int k = 0; k < kTimes; ++k) {
+    const int i = (blockIdx.x * kTimes + k) * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = kTimes * x[i];
+  }
+}
+}  // namespace tools
+int main() { std::vector<float> x(1000); }
+)";
+
+TEST_CASE("kernel templates are compiled by NVRTC for the arguments of launches", "[nvrtc_files]") {
+  REQUIRE_NVRTC();
+  const WithoutNvcc place;
+  const std::string file = place.write("several.cu", kTemplate);
+  Registry registry;
+  own::OwnFiles files(registry, place.compiler());
+  CHECK(failure(files.load(file), "several") == "");
+
+  const std::vector<Instantiation> instances{{"tools::several", "1, float", 5},
+                                             {"tools::several", "2, double", 6}};
+  const auto module = place.compiler().compile(file, {}, 90, instances);
+  for (std::size_t i = 0; i < instances.size(); ++i) {
+    const KernelResource* const kernel = instantiated_kernel(module->kernels(), i);
+    REQUIRE(kernel);
+    CHECK(kernel_name(kernel->lowered_name) ==
+          (i == 0 ? "several<1, float>" : "several<2, double>"));
+  }
+  try {
+    place.compiler().compile(file, {}, 90, {{"tools::several", "9, float", 5}});
+    FAIL("the instantiation has an error");
+  } catch (const CompileError& error) {
+    CHECK_THAT(error.what(), contains_text("several.cu(10): error: static assertion failed"));
+  }
+}
+
 TEST_CASE("a changed header is compiled again by NVRTC", "[nvrtc_files]") {
   REQUIRE_NVRTC();
   const WithoutNvcc place;

@@ -63,7 +63,7 @@ class Workplace {
   }
   std::shared_ptr<const CompiledModule> compile(const Instantiation& instantiation) const {
     const SourceCompiler compiler(ToolkitTools({tools().string()}), store());
-    return compiler.compile(scratch_.path() / "add.cu", {}, 90, instantiation);
+    return compiler.compile(scratch_.path() / "add.cu", {}, 90, {instantiation});
   }
   std::string error(const ToolLimits& limits = {}) const {
     try {
@@ -333,7 +333,7 @@ TEST_CASE("a kernel with too much shared memory is named in the error", "[source
               "  __shared__ float s[N];\n  s[threadIdx.x] = *a;\n  *a = s[N - threadIdx.x];\n}\n");
   const SourceCompiler compiler(ToolkitTools::found(), "");
   try {
-    compiler.compile(place / "add.cu", {}, 90, Instantiation{"k", "100000", 1});
+    compiler.compile(place / "add.cu", {}, 90, {Instantiation{"k", "100000", 1}});
     FAIL("compiles");
   } catch (const CompileError& e) {
     CHECK_THAT(e.first_error(), contains_text("Entry function 'void k<100000>(float*)' uses too "

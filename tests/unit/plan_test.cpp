@@ -1,8 +1,11 @@
 #include "plan/plan.hpp"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "device/topology.hpp"
+#include "sass/loaded_kernels.hpp"
 #include "support/catch.hpp"
 #include "support/toy_family.hpp"
 
@@ -84,6 +87,58 @@ TEST_CASE("axes multiply, and parameters without an axis keep their defaults") {
                                              "toy/toy/first/n=8,share=0.5,width=wide/warm",
                                              "toy/toy/first/n=16,share=0.5,width=narrow/warm",
                                              "toy/toy/first/n=16,share=0.5,width=wide/warm"});
+}
+
+TEST_CASE("a variant has one cell for all values of a parameter on which it does not depend") {
+  Bench b;
+  const Variant* const first = b.family.find("first");
+  b.experiment().variants = {first, b.family.find("second")};
+  b.experiment().axes = {{"n", {number(8), number(16)}},
+                         {"width", {Value{std::string("narrow")}, Value{std::string("wide")}}}};
+  b.experiment().axis_groups = {{0}, {1}};
+  b.experiment().unused_parameters[first] = {2};
+  CHECK(b.keys() == std::vector<std::string>{"toy/toy/first/n=8,share=0.5/cold",
+                                             "toy/toy/second/n=8,share=0.5,width=narrow/cold",
+                                             "toy/toy/second/n=8,share=0.5,width=wide/cold",
+                                             "toy/toy/first/n=16,share=0.5/cold",
+                                             "toy/toy/second/n=16,share=0.5,width=narrow/cold",
+                                             "toy/toy/second/n=16,share=0.5,width=wide/cold"});
+  const Plan plan = b.plan();
+  CHECK(plan.cell_count() == 6);
+  CHECK(plan.groups.back().cells.back().index == 5);
+  // One value does not show whether machine code depends on it.
+  b.experiment().axes.pop_back();
+  b.experiment().axis_groups.pop_back();
+  CHECK(b.keys().front() == "toy/toy/first/n=8,share=0.5,width=narrow/cold");
+}
+
+TEST_CASE("cells remain whose kernels differ in their machine code") {
+  const std::array<KernelResource, 2> codes{
+      KernelResource{nullptr, "", "a", 80, 32, 0, 0, 0, false, "", "EXIT ;0\n"},
+      KernelResource{nullptr, "", "a", 80, 32, 0, 0, 0, false, "", "NOP ;0\nEXIT ;0\n"}};
+  const auto loaded = [&](std::size_t code) {
+    return LoadedKernels::global().add({"a", [resource = &codes.at(code)](int) {
+                                          return LoadedCode{resource, "", ""};
+                                        }});
+  };
+  const void* const kernel = loaded(0);
+  for (const std::size_t other : {std::size_t{0}, std::size_t{1}}) {
+    INFO(other);
+    Bench b;
+    Variant& variant = b.family.variants.front();
+    variant.launch = [kernel, wide = loaded(other)](const void* problem, const void*,
+                                                    const LaunchContext&) {
+      Shape shape;
+      shape.kernel = static_cast<const ToyProblem*>(problem)->width == 4 ? wide : kernel;
+      shape.block = {256, 1, 1};
+      shape.grid = {1, 1, 1};
+      return Steps(KernelStep{shape, {}});
+    };
+    b.experiment().axes = {{"width", {Value{std::string("narrow")}, Value{std::string("wide")}}}};
+    b.experiment().axis_groups = {{0}};
+    b.experiment().unused_parameters[b.experiment().variants.front()] = {2};
+    CHECK(b.plan().cell_count() == 1 + other);
+  }
 }
 
 TEST_CASE("zipped axes advance together") {

@@ -38,8 +38,9 @@ TEST_CASE("repeated wavefronts are added to the others", "[cache_counts]") {
   LaunchCounts counts;
   counts.metrics = {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
                     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-                    "l1tex__data_pipe_lsu_wavefronts.sum"};
-  counts.kernels = {{"a", {1000, 500, 4000}}};
+                    "l1tex__data_pipe_lsu_wavefronts.sum",
+                    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"};
+  counts.kernels = {{"a", {1000, 500, 4000, 200}}};
   CacheCounts repeats;
   repeats.shared_load_repeats = 30;
   repeats.shared_store_repeats = 7;
@@ -47,6 +48,7 @@ TEST_CASE("repeated wavefronts are added to the others", "[cache_counts]") {
   CHECK(value_of(counts, "shared_load_wavefronts") == 1030);
   CHECK(value_of(counts, "shared_store_wavefronts") == 507);
   CHECK(value_of(counts, "l1_data_wavefronts") == 4037);
+  CHECK(value_of(counts, "shared_bank_conflicts") == 237);
   for (const std::string& metric : counts.metrics) {
     INFO(metric);
     CHECK(has_cache_part(metric));
