@@ -1,5 +1,5 @@
-// Verdicts on other people's kernels, which were compared with an H200 and compute-sanitizer. The
-// declarations in data/foreign are relative to a folder of clones.
+// Verdicts on other people's kernels, executed on the CPU. Sources in the declarations of
+// data/foreign are relative to a folder of clones.
 #include "sim/foreign_clone.hpp"
 #include "sim/kernel_folder.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The family of a declaration in data/foreign.
+/// Family of a declaration in data/foreign.
 class ForeignFamily {
  public:
   ForeignFamily(const fs::path& clone, const std::string& declaration) {
@@ -57,7 +57,7 @@ Changed square(std::int64_t n) {
 }
 
 // siboehm/SGEMM_CUDA, commit 60cba6f
-TEST_CASE("matrix products of SGEMM_CUDA are right where they are on an H200", "[foreign]") {
+TEST_CASE("matrix products of SGEMM_CUDA have their verdicts", "[foreign]") {
   std::vector<ForeignVerdict> verdicts;
   for (int i = 1; i <= 12; ++i)
     verdicts.push_back({"sgemm_" + std::to_string(i), {"sgemm"}, square(256), {}});
