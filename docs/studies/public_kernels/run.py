@@ -72,20 +72,28 @@ def verify(kernel, options, declaration, place):
             "reason": rows[0]["reason"]}
 
 
+def rounded(value):
+    """Five digits of a number; other text as it is."""
+    try:
+        return f"{float(value):.5g}"
+    except ValueError:
+        return value
+
+
 def predict(kernel, options, declaration, place):
     printed, error = run(options.gpuexp, ["predict", declaration, "--gpu", options.gpu, "--csv",
                                           *sizes(kernel)], place)
-    cells = list(csv.reader(printed.splitlines()))
-    _, time_us, bound_by, limit_us, limit_by, _ = cells[0] if cells else [""] * 6
-    return {"sizes": kernel["timed"], "predicted_us": time_us, "bound_by": bound_by,
-            "limit_us": limit_us, "limit_by": limit_by, "error": error}
+    cells = list(csv.DictReader(printed.splitlines()))
+    columns = ["predicted_time_us", "bound_by", "limit_time_us", "limit_by"]
+    return {"sizes": kernel["timed"], **{c: rounded(cells[0][c]) if cells else "" for c in columns},
+            "error": error}
 
 
 def measure(kernel, options, declaration, place):
     row = next(rows_of(options.gpuexp, ["run", declaration, *sizes(kernel)], place))
     return {"sizes": kernel["timed"], "verdict": row["status"],
-            "median_us": row.get("time_median_us", ""), "predicted_us": row.get("predicted_us", ""),
-            "reason": row["reason"]}
+            "time_median_us": row.get("time_median_us", ""),
+            "predicted_time_us": row.get("predicted_time_us", ""), "reason": row["reason"]}
 
 
 def main():
