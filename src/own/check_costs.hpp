@@ -17,8 +17,8 @@ CompiledCheck compiled_without_rounding(const Bound& bound, std::size_t output,
 /// buffer counts as one term.
 struct CheckCost {
   double operations = 0;   ///< executed instructions
-  double in_sequence = 0;  ///< of these, if kSumParts threads share the terms of long sums
-  double terms = 0;        ///< of all sums
+  double in_sequence = 0;  ///< executed by one thread if kSumParts threads share long sums
+  double terms = 0;        ///< added terms of all sums
 };
 CheckCost cost_of(const Bound& bound, std::size_t output, const OwnProblem& problem);
 

@@ -200,7 +200,7 @@ class RoundingCount {
   }
 
   // A kernel may add all terms of nested sums one after another, so that their numbers multiply.
-  // Where the inner sum is the same in all terms of the outer one, its relative error is, too.
+  // An inner sum that is the same in all terms of the outer one has one relative error in all.
   Roundings sum(const Node& node) {
     const bool is_shared = !enclosing_.empty() && !uses_name(node, enclosing_.back());
     double terms = ranges_.max_terms(node);

@@ -76,11 +76,11 @@ std::int64_t cell_bytes(const Family& family, const Variant& variant, const void
 /// "experiment/family/variant/m=64,n=64,k=64/cold": the row's key and the name of its NVTX range.
 std::string cell_key(const Plan& plan, const Group& group, const Cell& cell);
 
-/// Of the cells of a variant that differ only in a parameter on which it does not depend
-/// (Experiment::unused_parameters), keeps the first one that can run, for the groups from
-/// `first_group` on, which are those of the last experiment. All cells remain if their kernels'
-/// machine code differs, because the parameter is a macro that they use, or if no two of them can
-/// run, so that this is not known. Removes empty groups, and numbers the cells again.
+/// Keeps one cell, the first that can run, of the cells of a variant that differ only in a
+/// parameter on which it does not depend (Experiment::unused_parameters). Groups from
+/// `first_group` on are searched, which are those of the last experiment. All cells remain if their
+/// kernels' machine code differs, because the parameter is a macro that they use, or if no two of
+/// them can run, so that this is not known. Removes empty groups, and numbers the cells again.
 void join_cells(Plan& plan, std::size_t first_group, const KernelResources& resources);
 
 /// Whether the cell's variant does the same at `values`: they are those of the cell's group, except
