@@ -281,8 +281,8 @@ class Binder {
                           node.name));
     if (index && is_output(bound_->buffers[*index].role))
       fail_at(after(declared.place, node.column),
-              fmt::format("'{0}' is an output; a check can read inputs, and its own output before "
-                          "the launch: write the expression of {0} instead",
+              fmt::format("'{0}' is an output; a check can read inputs, and in_out buffers before "
+                          "the launch, as before({0}[...]): write the expression of {0} instead",
                           node.name));
     for (const NodePointer& operand : node.operands)
       check_reads(declared, *operand);

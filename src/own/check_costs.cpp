@@ -27,12 +27,12 @@ CompiledCheck compiled_without_rounding(const Bound& bound, std::size_t output,
     return CheckBuffer{data.buffers[i], bound.buffers[i].type, problem.extents[i]};
   };
   for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.buffers[i].role == BufferRole::input)
-      buffers.inputs[bound.buffers[i].declared.name] = view(i);
+    const BoundBuffer& buffer = bound.buffers[i];
+    if (buffer.role == BufferRole::input) buffers.inputs[buffer.declared.name] = view(i);
+    if (buffer.role == BufferRole::in_out) buffers.before[buffer.declared.name] = view(i);
   }
   buffers.output_extents = problem.extents[output];
   buffers.output_type = bound.buffers[output].type;
-  if (bound.buffers[output].role == BufferRole::in_out) buffers.before = view(output);
   const DeclaredCheck& check = *bound.check_of(output);
   return at_place(bound.file, check.place, [&] {
     return check.check.compiled(names_of_checks(bound, problem.names), buffers);

@@ -69,9 +69,6 @@ class CheckRules {
       : output_(output), scope_(indices) {}
 
   void apply(const Node& node) {
-    if (node.kind == NodeKind::before && node.name != output_)
-      fail(node,
-           fmt::format("before() reads only the output '{}', found '{}'", output_, node.name));
     if ((node.kind == NodeKind::index || node.kind == NodeKind::name) && node.name == output_)
       fail(node, fmt::format("'{0}' is the output; before({0}[...]) is its value before the launch",
                              output_));
@@ -117,12 +114,6 @@ bool uses_name(const Node& node, const std::string& name) {
   return (node.kind == NodeKind::name && node.name == name) ||
          std::ranges::any_of(node.operands,
                              [&](const NodePointer& operand) { return uses_name(*operand, name); });
-}
-
-bool reads_output(const Node& node) {
-  return node.kind == NodeKind::before ||
-         std::any_of(node.operands.begin(), node.operands.end(),
-                     [](const NodePointer& operand) { return reads_output(*operand); });
 }
 
 // Counts roundings by the rules that Checked::magnitude requires: the factors of a product
@@ -248,10 +239,6 @@ std::set<std::string> Check::names() const {
   for (const std::string& index : indices_)
     names.erase(index);
   return names;
-}
-
-bool Check::reads_before() const {
-  return reads_output(expression_.root());
 }
 
 ErrorTerms Check::terms(const Names& parameters,

@@ -30,7 +30,7 @@ struct CheckBuffer {
 struct CheckBuffers {
   std::map<std::string, CheckBuffer, std::less<>> inputs;
   std::vector<std::int64_t> output_extents;
-  std::optional<CheckBuffer> before;  ///< the output before the launch; empty unless in_out
+  std::map<std::string, CheckBuffer, std::less<>> before;  ///< in_out buffers before the launch
   DataType output_type = DataType::fp64;
 };
 
@@ -70,7 +70,6 @@ class Check {
   const Expression& expression() const { return expression_; }
   /// Parameters and buffers of the expression; the output if before() reads it.
   std::set<std::string> names() const;
-  bool reads_before() const;
 
   /// Compiles the check for these parameters and buffers. The program refers to the buffers' data.
   CompiledCheck compiled(const Names& parameters, const CheckBuffers& buffers) const;

@@ -344,25 +344,31 @@ class CheckCompiler {
   }
 
   void add_load(const Node& node) {
-    const bool is_before = node.kind == NodeKind::before;
-    if (is_before && !buffers_.before)
-      fail(node.column, fmt::format("before({0}[...]) needs the value of '{0}' before the launch; "
-                                    "declare the buffer as in_out",
-                                    node.name));
-    const auto input = buffers_.inputs.find(node.name);
-    if (!is_before && input == buffers_.inputs.end()) {
-      std::vector<std::string> allowed;
-      for (const auto& [name, buffer] : buffers_.inputs)
-        allowed.push_back(name);
-      fail(node.column, fmt::format("unknown buffer '{}'{}", shorten(node.name),
-                                    allowed_names(node.name, allowed)));
-    }
-    const CheckBuffer& buffer = is_before ? *buffers_.before : input->second;
+    const CheckBuffer& buffer = loaded_buffer(node);
     require_rank(node.name, buffer.extents, node.operands.size(), node.column);
     for (const NodePointer& index : node.operands)
       add_exact(*index);
     const int indices = static_cast<int>(node.operands.size());
     add(node, CheckOp::load, 1 - indices, view_of(node, buffer));
+  }
+
+  const CheckBuffer& loaded_buffer(const Node& node) const {
+    const bool is_before = node.kind == NodeKind::before;
+    const auto& buffers = is_before ? buffers_.before : buffers_.inputs;
+    if (const auto found = buffers.find(node.name); found != buffers.end()) return found->second;
+    if (is_before && buffers_.inputs.contains(node.name))
+      fail(node.column, fmt::format("'{0}' is an input, which launches do not change: write "
+                                    "{0}[...] instead of before({0}[...])",
+                                    node.name));
+    if (is_before)
+      fail(node.column, fmt::format("before({0}[...]) needs the value of '{0}' before the launch; "
+                                    "declare the buffer as in_out",
+                                    node.name));
+    std::vector<std::string> allowed;
+    for (const auto& [name, buffer] : buffers)
+      allowed.push_back(name);
+    fail(node.column, fmt::format("unknown buffer '{}'{}", shorten(node.name),
+                                  allowed_names(node.name, allowed)));
   }
 
   std::int32_t view_of(const Node& node, const CheckBuffer& buffer) {

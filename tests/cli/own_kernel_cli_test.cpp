@@ -302,6 +302,36 @@ __global__ void f(const __half* h, const __nv_bfloat16* b, const int* in, const 
   CHECK(rows[0]["status"] == "passed");
 }
 
+TEST_CASE("a check reads several buffers as they were before the launch", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("momentum.cu", R"(
+// gpuexp: n = 1000
+// gpuexp: beta = 0.9
+// gpuexp: rate = 0.01
+// gpuexp: g[n]
+// gpuexp: in_out p[n]
+// gpuexp: in_out m[n]
+// gpuexp: right = momentum<0><<<ceil_div(n, 128), 128>>>
+// gpuexp: wrong = momentum<1><<<ceil_div(n, 128), 128>>>
+// gpuexp: check m[i] = beta*before(m[i]) + g[i]
+// gpuexp: check p[i] = before(p[i]) - rate*(beta*before(m[i]) + g[i])
+template <int kWrong>
+__global__ void momentum(const float* g, float* p, float* m, float beta, float rate, int n) {
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  if (i >= n) return;
+  const float old = m[i];
+  m[i] = beta * old + g[i];
+  p[i] -= rate * (kWrong ? old : m[i]);
+}
+)");
+  const nlohmann::json rows = verified_rows(file);
+  REQUIRE(rows.size() == 2);
+  INFO(rows[0]["reason"]);
+  CHECK(rows[0]["status"] == "passed");
+  CHECK(rows[1]["status"] == "incorrect");
+}
+
 TEST_CASE("a wrapper declares kernels of a file that it includes", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;

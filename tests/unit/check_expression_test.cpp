@@ -76,10 +76,13 @@ TEST_CASE("a check reads the output only as it was before the launch", "[check]"
                     "'C' is the output; before(C[...]) is its value before the launch", 11);
   check_parse_error("C[i] = C", "'C' is the output; before(C[...]) is its value before the launch",
                     7);
-  check_parse_error("C[i] = before(A[i])", "before() reads only the output 'C', found 'A'", 7);
   check_program_error("C[i][j] = before(C[i][j])",
                       "before(C[...]) needs the value of 'C' before the launch; declare the buffer "
                       "as in_out",
+                      10);
+  check_program_error("C[i][j] = before(A[i][j])",
+                      "'A' is an input, which launches do not change: write A[...] instead of "
+                      "before(A[...])",
                       10);
 }
 
@@ -125,7 +128,7 @@ TEST_CASE("indices of checks match the dimensions", "[check]") {
   buffers.inputs["A"] = ones({1, 1, 1, 1, 1});
   check_program_error("C[i][j] = A[0][0][0][0][0]",
                       "'A' has 5 dimensions; a check supports at most 4", 10, buffers);
-  buffers.before = ones({4});
+  buffers.before["C"] = ones({4});
   check_program_error("C[i][j] = before(C[i][j])", "'C' has 1 dimension, found 2 indices", 10,
                       buffers);
   buffers.output_extents = {1, 1, 1, 1, 1};

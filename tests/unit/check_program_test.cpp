@@ -125,7 +125,7 @@ TEST_CASE("a check of a matrix product reads the output before the launch", "[ch
   buffers.inputs = {{"A", buffer_of(a, DataType::fp32, {kM, kK})},
                     {"B", buffer_of(b, DataType::fp32, {kK, kN})}};
   buffers.output_extents = {kM, kN};
-  buffers.before = buffer_of(c, DataType::fp32, {kM, kN});
+  buffers.before["C"] = buffer_of(c, DataType::fp32, {kM, kN});
   const std::vector<Checked> checked =
       all_elements("C[i][j] = alpha*sum(k < K: A[i][k]*B[k][j]) + beta*before(C[i][j])",
                    {{"alpha", 0.5}, {"beta", std::int64_t{3}}, {"K", std::int64_t{kK}}}, buffers);

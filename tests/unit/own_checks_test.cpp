@@ -31,8 +31,8 @@ TEST_CASE("checks that do not fit the buffers", "[own_checks]") {
        {add_with("+ y[i]", "+ sum(k < y[i]: 1)") + "\ntolerance 0.1", ""},
        {"a = 2\nx[4]\nz[4]\nw[4]\nz1 = scale<<<1, 4>>>\nz2 = scale<<<1, 4>>>(w, x, a)\n"
         "check z[i] = a*x[i]\ncheck w[i] = z[i]",
-        "8:25: 'z' is an output; a check can read inputs, and its own output before the launch: "
-        "write the expression of z instead"},
+        "8:25: 'z' is an output; a check can read inputs, and in_out buffers before the launch, as "
+        "before(z[...]): write the expression of z instead"},
        {chain_with("w[n]", "workspace w[n]"), "8:18: 'w' is not an output; allowed: z"},
        {replaced(chain_with("z[n]", "workspace z[n]"),
                  "check z[i] = a*x[i]\ncheck w[i] = x[i] + a*x[i]", "check w[i] = x[i] + z[i]"),
