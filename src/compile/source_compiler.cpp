@@ -156,11 +156,6 @@ void SourceCompiler::check_instantiation(const Job& job) {
         fmt::format("{}: machine code and PTX have no templates; launch {} without "
                     "template arguments",
                     job.source.string(), job.instantiation_text()));
-  if (job.nvrtc)
-    throw InputError(
-        fmt::format("{}: the launch of {} has template arguments, which need nvcc; "
-                    "NVRTC compiles only kernels that the file instantiates",
-                    job.source.string(), job.instantiation_text()));
 }
 
 SourceCompiler::SourceCompiler(ToolkitTools tools, fs::path kept_in, const ToolLimits& limits)
@@ -220,7 +215,11 @@ std::optional<NvrtcProcess> SourceCompiler::nvrtc_for(const Job& job) const {
     return !precompiled_prefix(included_files(job.source, folders)).empty();
   };
   if (server_.server && job.instantiations.empty() && is_large()) return server_;
-  if (tools_.has("nvcc") || nvrtc_program_.empty()) return std::nullopt;
+  return tools_.has("nvcc") ? std::nullopt : nvrtc_process();
+}
+
+std::optional<NvrtcProcess> SourceCompiler::nvrtc_process() const {
+  if (nvrtc_program_.empty()) return std::nullopt;
   const auto library = find_nvrtc();
   return library ? std::optional(NvrtcProcess{nvrtc_program_, *library}) : std::nullopt;
 }
@@ -240,12 +239,29 @@ std::shared_ptr<const CompiledModule> SourceCompiler::compile(
   job.instantiations = instantiations;
   job.words = tool_options(job.kind, options, job.source, job.architecture);
   job.nvrtc = nvrtc_for(job);
-  if (!job.nvrtc || !job.nvrtc->server || !tools_.has("nvcc")) return module_of(job);
+  if (!tools_.has("nvcc")) return module_of(job);
+  if (const auto module = module_of_nvrtc(job, job.nvrtc)) return module;
+  const bool was_tried = job.nvrtc.has_value();
+  job.nvrtc.reset();
+  try {
+    return module_of(job);
+  } catch (const CompileError&) {
+    // nvcc also reports errors of host code, which NVRTC does not read.
+    const bool may_help = job.kind == KernelFileKind::source && !was_tried;
+    if (const auto module = module_of_nvrtc(job, may_help ? nvrtc_process() : std::nullopt))
+      return module;
+    throw;
+  }
+}
+
+std::shared_ptr<const CompiledModule> SourceCompiler::module_of_nvrtc(
+    Job job, const std::optional<NvrtcProcess>& nvrtc) const {
+  if (!nvrtc) return nullptr;
+  job.nvrtc = nvrtc;
   try {
     return module_of(job);
   } catch (const std::runtime_error&) {
-    job.nvrtc.reset();  // nvcc compiles more files, and knows the better errors
-    return module_of(job);
+    return nullptr;  // nvcc compiles more files, and knows the better errors
   }
 }
 
@@ -379,7 +395,8 @@ void SourceCompiler::fail(const Job& job, const std::string& errors) {
   std::string first = errors.substr(0, errors.find('\n'));
   const std::string folder = job.source.parent_path().string() + "/";
   if (first.starts_with(folder)) first.erase(0, folder.size());
-  throw CompileError(fmt::format("{}: nvcc cannot compile {} for {}:\n{}{}", job.source.string(),
+  throw CompileError(fmt::format("{}: {} cannot compile {} for {}:\n{}{}", job.source.string(),
+                                 job.nvrtc ? "NVRTC" : "nvcc",
                                  job.instantiations.empty() ? "it" : job.instantiation_text(),
                                  job.architecture, errors, advice_on(errors)),
                      first);

@@ -60,8 +60,12 @@ class SourceCompiler {
  private:
   struct Job;
   std::optional<NvrtcProcess> nvrtc_for(const Job& job) const;
+  std::optional<NvrtcProcess> nvrtc_process() const;
   static void check_instantiation(const Job& job);
   std::shared_ptr<const CompiledModule> module_of(Job& job) const;
+  /// Null if `nvrtc` is empty or does not compile the file.
+  std::shared_ptr<const CompiledModule> module_of_nvrtc(
+      Job job, const std::optional<NvrtcProcess>& nvrtc) const;
   std::optional<StoredModule> find(const Job& job) const;
   void keep(const std::string& request, CompiledModule::Parts& parts) const;
   CompiledModule::Parts compiled(Job& job) const;

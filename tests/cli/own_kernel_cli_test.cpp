@@ -12,8 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "compile/nvrtc.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/skip.hpp"
 
 namespace gpuexp::test {
 namespace {
@@ -235,6 +237,21 @@ void check_refuses(const std::string& command, const std::string& message) {
 /// Checks that a command that takes a kernel file refuses this one.
 void check_refused(const std::string& file, const std::string& message) {
   check_refuses("plan " + file + " --gpu h200", message);
+}
+
+TEST_CASE("host code that nvcc cannot compile is left to NVRTC", "[machine_code]") {
+  if (!has_compiler()) return;
+  if (!find_nvrtc()) return skip(Tier::nvrtc, "NVRTC is not installed");
+  const KernelFolder folder;
+  const std::string host =
+      "#include <cuda_runtime.h>\nint main() { return missing_member().clockRate; }\n";
+  for (const auto& row : verified_rows(folder.write("add.cu", KernelFolder::declared() + host)))
+    CHECK(row["status"] == "passed");
+  const Outcome outcome = gpuexp(
+      "verify " + folder.write("wrong.cu", KernelFolder::declared("x[i] +", "k[i] +") + host) +
+      kSimulated);
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.output.find("nvcc cannot compile it for sm_90a:") != std::string::npos);
 }
 
 TEST_CASE("values of an axis are numbers and ranges", "[machine_code]") {
