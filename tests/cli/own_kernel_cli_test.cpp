@@ -248,7 +248,8 @@ TEST_CASE("host code that nvcc cannot compile is left to NVRTC", "[machine_code]
   for (const auto& row : verified_rows(folder.write("add.cu", KernelFolder::declared() + host)))
     CHECK(row["status"] == "passed");
   const Outcome outcome = gpuexp(
-      "verify " + folder.write("wrong.cu", KernelFolder::declared("x[i] +", "k[i] +") + host) +
+      "verify " +
+      folder.write("wrong.cu", KernelFolder::declared("x[i] + y[i];", "k[i] + y[i];") + host) +
       kSimulated);
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.output.find("nvcc cannot compile it for sm_90a:") != std::string::npos);
