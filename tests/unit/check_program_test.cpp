@@ -71,8 +71,6 @@ TEST_CASE("a check has an output, indices and an expression", "[check]") {
   CHECK(check.indices() == std::vector<std::string>{"i", "j"});
   CHECK(check.expression().text() == "alpha*A[i][j] + before(C[i][j])");
   CHECK(check.names() == std::set<std::string>{"A", "C", "alpha"});
-  CHECK(check.reads_before());
-  CHECK_FALSE(Check::parse("C[i] = A[i]").reads_before());
 }
 
 TEST_CASE("arithmetic of checks is that of fp64", "[check]") {
