@@ -98,14 +98,6 @@ TEST_CASE("families are named after their files") {
   CHECK(ids == stems);
 }
 
-/// Whether a launch consists only of copies.
-bool only_copies(const Variant& variant, const void* problem, const DeviceSpec& device) {
-  const Steps steps = variant.launch(problem, variant.unbound_data.get(), {device, nullptr});
-  return std::all_of(steps.all().begin(), steps.all().end(), [](const Step& step) {
-    return std::holds_alternative<CopyStep>(step.action);
-  });
-}
-
 TEST_CASE("shapes cover the problem and stay within CUDA's limits") {
   for (const Family& family : families()) {
     for (const Values& values : problems(family)) {
