@@ -48,12 +48,6 @@ class VariantColumns : public ViewColumns {
     add("variant", false, &ResultRecord::variant);
   }
 
-  void add_any(const std::string& heading, bool is_number, const Cell& cell) {
-    const bool is_there = std::any_of(experiment().rows.begin(), experiment().rows.end(),
-                                      [&](const ResultRecord& row) { return !cell(row).empty(); });
-    if (is_there) add(heading, is_number, cell);
-  }
-
   void add_text(std::string ResultRecord::*member, const std::string& heading) {
     add_any(heading, false, [&](const ResultRecord& row) { return row.*member; });
   }

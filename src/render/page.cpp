@@ -79,7 +79,8 @@ class ViewBuilder : public ViewColumns {
   }
 
   void add_predictions() {
-    add_predicted_times(units_);
+    if (!numbers_of(column_of(&ResultRecord::predicted_time_us)).empty())
+      add_predicted_times(units_);
     const ReferenceRows baselines(experiment(), [](const ResultRecord& row) {
       return row.variant == row.baseline && row.passed() && row.predicted_time_us;
     });
@@ -90,8 +91,9 @@ class ViewBuilder : public ViewColumns {
         return number_fragment(*baseline->predicted_time_us / *row.predicted_time_us);
       });
     }
-    add("bound by", false,
-        [](const ResultRecord& row) { return row.has_values() ? row.bound_by : std::string(); });
+    add_any("bound by", false, [](const ResultRecord& row) {
+      return row.has_values() ? row.bound_by : std::string();
+    });
   }
 
   // Predicted times and prediction errors, in addition to measured times.
@@ -102,8 +104,9 @@ class ViewBuilder : public ViewColumns {
       if (!row.has_values() || !row.prediction_error) return std::string();
       return fmt::format("{:+.1f}", 100 * std::expm1(*row.prediction_error));
     });
-    add("bound by", false,
-        [](const ResultRecord& row) { return row.has_values() ? row.bound_by : std::string(); });
+    add_any("bound by", false, [](const ResultRecord& row) {
+      return row.has_values() ? row.bound_by : std::string();
+    });
   }
 
   void add_counters() {

@@ -33,13 +33,15 @@ int time_decimals(const std::vector<double>& times_us, const TimeUnit& unit) {
 }  // namespace
 
 void ViewColumns::add(const std::string& heading, bool is_number, const Cell& cell) {
-  std::vector<std::string> cells;
-  for (const ResultRecord& row : e_.rows)
-    cells.push_back(printable(cell(row)));
-  if (std::ranges::all_of(cells, &std::string::empty)) return;
   view_.columns.push_back({printable(heading), is_number});
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    view_.rows[i].cells.push_back(std::move(cells[i]));
+  for (std::size_t i = 0; i < e_.rows.size(); ++i)
+    view_.rows[i].cells.push_back(printable(cell(e_.rows[i])));
+}
+
+void ViewColumns::add_any(const std::string& heading, bool is_number, const Cell& cell) {
+  const bool has_text =
+      std::ranges::any_of(e_.rows, [&](const ResultRecord& row) { return !cell(row).empty(); });
+  if (has_text) add(heading, is_number, cell);
 }
 
 std::vector<double> ViewColumns::numbers_of(const ColumnHandle& column) const {

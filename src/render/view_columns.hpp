@@ -23,8 +23,9 @@ class ViewColumns {
       view_.rows.emplace_back().key = printable(row.key);
   }
 
-  /// Adds no column if all cells are empty.
   void add(const std::string& heading, bool is_number, const Cell& cell);
+  /// Adds no column if all cells are empty.
+  void add_any(const std::string& heading, bool is_number, const Cell& cell);
   /// The column's numbers in passed rows. Adds no column if there are none.
   void add_numbers(const ColumnHandle& column, const std::string& heading);
   /// The median time and, if any row has an interval, half the interval's width in percent.
