@@ -82,8 +82,13 @@ void check_problem(const Family& family, const Values& values) {
     require(std::isfinite(tolerance.relative) && tolerance.relative >= 0, "a tolerance is a bound");
     require(std::isfinite(tolerance.absolute) && tolerance.absolute >= 0, "a tolerance is a bound");
   }
+  DeviceSpec device;
+  device.cc_major = 9;
+  device.sm = sm_limits(9, 0);
+  device.memory_bytes = std::int64_t{1} << 40;
   for (const Variant& variant : family.variants) {
     require(!variant.writes.empty(), "a variant has an output");
+    if (variant.unsupported(problem.get(), device)) continue;
     for (const Shape& shape : variant.shapes(problem.get(), {})) {
       require(is_within(shape.grid, {2147483647, 65535, 65535}), "a grid is within limits");
       require(is_within(shape.block, {1024, 1024, 64}), "a block is within limits");
