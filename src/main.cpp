@@ -15,7 +15,9 @@
 #endif
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/input_error.hpp"
 #include "base/names.hpp"
@@ -118,9 +120,19 @@ void keep_freed_memory() {
 #endif
 }
 
+// Occupies closed standard descriptors, so that no socket of a child process gets their number.
+// Writing to standard output then fails as if it were closed.
+void open_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) == 0 || errno != EBADF) continue;
+    if (::open("/dev/null", O_RDONLY) != descriptor) return;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   // A write beyond the file size limit (ulimit -f) then fails with an error, as on a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   // If stdout and stderr go to one file, line buffering keeps their lines whole and in order.

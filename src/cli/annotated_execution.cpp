@@ -12,6 +12,7 @@
 #include "sass/loaded_kernels.hpp"
 #include "simulated/code_prediction.hpp"
 #include "simulated/simulated_executor.hpp"
+#include "timing/sm_time.hpp"
 
 namespace gpuexp::cli {
 
@@ -115,6 +116,11 @@ sim::Simulator simulator_of(const Context& context, const Plan& plan,
   simulator.stop = interrupted;
   simulator.uses_host_loops = true;
   simulator.find_code = compiled_from_ptx;
+  // Eight times as many as the prediction of a time allows, so that an endless loop ends in
+  // seconds.
+  sim::Checks checks;
+  checks.max_instructions = 8 * kMaxInstructionsPerWarp;
+  simulator.set_checks(checks);
   sim::Observation with_places = observation;
   with_places.places = true;
   simulator.observe(with_places);

@@ -27,6 +27,7 @@ namespace {
 volatile std::sig_atomic_t g_interrupted = 0;
 volatile std::time_t g_interrupted_at = 0;
 pid_t g_parent = 0;
+pid_t g_child = 0;  // process whose parent is g_parent; its copies have other parents
 
 void interrupt(int signal) {
   constexpr std::time_t kPatienceS = 2;
@@ -259,11 +260,12 @@ void catch_interrupts() {
 
 void interrupt_at_parent_exit() {
   g_parent = ::getppid();
+  g_child = ::getpid();
 }
 
 bool interrupted() {
   // Polls, because prctl(PR_SET_PDEATHSIG) also signals when only the parent's thread ends.
-  if (g_parent != 0 && ::getppid() != g_parent) g_interrupted = 1;
+  if (g_parent != 0 && ::getpid() == g_child && ::getppid() != g_parent) g_interrupted = 1;
   return g_interrupted != 0;
 }
 

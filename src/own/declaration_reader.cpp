@@ -28,6 +28,13 @@ namespace {
 constexpr std::string_view kMark = "gpuexp:";
 constexpr std::size_t kMaxStatements = 1000;
 
+const std::vector<std::string>& keywords() {
+  static const std::vector<std::string> words{"in",        "out",       "in_out",  "workspace",
+                                              "check",     "reference", "require", "work",
+                                              "tolerance", "option",    "define"};
+  return words;
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& file) { declaration_.file = file; }
@@ -86,9 +93,7 @@ class Reader {
   }
 
   [[noreturn]] static void refuse(const Statement& s, const std::string& first_word) {
-    const auto nearest =
-        nearest_name(first_word, {"in", "out", "in_out", "workspace", "check", "reference",
-                                  "require", "work", "tolerance", "option", "define"});
+    const auto nearest = nearest_name(first_word, keywords());
     if (!nearest && s.rest().find('[') != std::string_view::npos) {
       Statement buffer = s;
       read_buffer(buffer, std::nullopt);  // fails, because the first name has no extent
@@ -320,6 +325,39 @@ std::string_view without_comment(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+/// Whether the text is a statement, apart from the mark that it lacks.
+bool resembles_statement(std::string_view text) {
+  const auto end = std::ranges::find_if_not(text, is_name_character);
+  const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  const std::string_view next = trimmed(text.substr(word.size()));
+  return std::ranges::find(keywords(), word) != keywords().end() ||
+         text.find("<<<") != std::string_view::npos ||
+         (!word.empty() && (next.starts_with('=') || next.starts_with('[')));
+}
+
+/// A statement that is not read would change a verdict without a message.
+void refuse_misspelt_mark(const std::string& file, const Place& place, std::string_view comment) {
+  const auto end = std::ranges::find_if_not(comment, is_name_character);
+  const std::string word(comment.begin(), end);
+  const std::string_view rest = trimmed(comment.substr(word.size()));
+  const std::string name(kMark.substr(0, kMark.size() - 1));
+  std::string lower = word;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool has_colon = rest.starts_with(':');
+  const bool is_close = lower == name || (has_colon && nearest_name(lower, {name}));
+  if (!is_close || (!has_colon && !resembles_statement(rest))) return;
+  fail(file, place,
+       fmt::format("found '{}'; a statement begins with '// {}'", shorten(comment), kMark));
+}
+
+}  // namespace
+
 std::vector<Statement> statements_in(const std::string& file, std::string_view source) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::vector<Statement> statements;
@@ -330,7 +368,10 @@ std::vector<Statement> statements_in(const std::string& file, std::string_view s
     std::string_view text = trimmed(whole);
     if (!text.starts_with("//")) continue;
     text = trimmed(text.substr(2));
-    if (!text.starts_with(kMark)) continue;
+    if (!text.starts_with(kMark)) {
+      refuse_misspelt_mark(file, {line, static_cast<int>(text.data() - whole.data()) + 1}, text);
+      continue;
+    }
     text.remove_prefix(kMark.size());
     const std::string_view statement = without_comment(text);
     const bool is_comment = trimmed(statement).empty() && statement.size() < text.size();

@@ -427,6 +427,7 @@ TEST_CASE("any error in reading a cell's code ends its prediction", "[predictor]
 Family crashing_family() {
   Family family = toy_family();
   family.id = "crashing.cu";
+  family.inputs = [](const void*, const void*, std::uint64_t) { return Steps(); };
   const auto crash = family.find("first")->launch;
   Variant& variant = family.variants.front();
   variant.id = "crash";

@@ -126,7 +126,7 @@ const std::string kTemplate = R"(#include <vector>
 // gpuexp: n = 1000
 // gpuexp: kCount = 1, 2
 // gpuexp: x[n] y[n]
-// gpuexp: several = tools::several<kCount, float><<<ceil_div(n, 64*kCount), 64>>>
+// gpuexp: several = several<kCount, float><<<ceil_div(n, 64*kCount), 64>>>
 // gpuexp: check y[i] = kCount*x[i]
 namespace tools {
 template <int kTimes, class T>

@@ -100,7 +100,7 @@ std::vector<Comparison> compare(const Executions& executions, const std::vector<
 /// Allowed relative difference. Counters that depend only on instructions and addresses must be
 /// equal. The load-store unit repeats some shared memory wavefronts.
 std::optional<double> allowed(const Cell& cell, const std::string& counter) {
-  if (counter == "shared_load_wavefronts") return 0.01;
+  if (counter == "shared_load_wavefronts" || counter == "shared_bank_conflicts") return 0.01;
   if (counter == "shared_store_wavefronts") return 0.06;
   // The rule for cp.async is approximate.
   if (counter == "l1_tag_wavefronts" && cell.family->id != "wave_quantization") return 0.15;

@@ -206,6 +206,30 @@ void check_cases(const std::vector<Case>& cases) {
   }
 }
 
+TEST_CASE("a statement with a misspelt mark is refused, and other comments are not",
+          "[declaration]") {
+  const auto error_in = [](const std::string& comment) -> std::string {
+    try {
+      read("// gpuexp: n = 4\n" + comment + "\n");
+    } catch (const DeclarationError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto refused = [](const std::string& found) {
+    return "k.cu:2:4: found '" + found + "'; a statement begins with '// gpuexp:'";
+  };
+  for (const std::string text :
+       {"gpuexp require n > 2000", "gpuexp tolerance 1e-30", "Gpuexp: require n > 2000",
+        "gpuepx: require n > 2000", "GPUEXP : x[n]", "gpuexp m = 4", "gpuexp x[n]",
+        "gpuexp add<<<1, 32>>>"}) {
+    CHECK(error_in("// " + text) == refused(text));
+  }
+  for (const char* const text :
+       {"gpuexp is a tool", "gpuexp", "group: first", "note: gpuexp runs this", "see gpuexp: it"})
+    CHECK(error_in(std::string("// ") + text).empty());
+}
+
 TEST_CASE("statements that are not understood", "[declaration]") {
   check_cases(
       {{" ", "1:11: expected a statement, found the end of the line"},
