@@ -138,7 +138,8 @@ AnnotatedExecution::AnnotatedExecution(const Context& context, const NamedVarian
       shapes_(std::move(shapes)),
       simulator_(simulator_of(context, plan, observation)),
       problem_(named.family, group().values, plan.config->seed, plan.device, simulator_) {
-  problem_.set_sampling(sampling_of(named.variant, problem_.problem(), {}, plan.config->seed));
+  problem_.set_sampling(executable_sampling(named.variant, problem_.problem(), {},
+                                            plan.config->seed, simulator_, plan.device));
   executions_ = problem_.launch(named.variant);
 }
 

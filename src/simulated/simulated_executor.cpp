@@ -26,10 +26,14 @@ namespace {
 constexpr double kMaxWork = 2.5e9;
 constexpr double kPerElement = 60;
 
-bool is_large(const Work& work) {
+bool is_large(const Work& work, double untyped_operations) {
   const double moved = work.moved_read + work.moved_written;
-  return operation_count(work) + work.untyped_operations + kPerElement * moved / sizeof(float) >
+  return operation_count(work) + untyped_operations + kPerElement * moved / sizeof(float) >
          kMaxWork;
+}
+
+Steps steps_on(const DeviceSpec& device, const Variant& variant, const void* problem) {
+  return variant.launch(problem, variant.unbound_data.get(), {device, nullptr});
 }
 
 class SimulatedExecutor final : public Executor, public CounterReader {
@@ -52,7 +56,8 @@ class SimulatedExecutor final : public Executor, public CounterReader {
 
   void poison(const Variant& variant, Mode) override {
     referenced([&] {
-      problem_->set_sampling(sampling_of(variant, problem_->problem(), options_.blocks, seed_));
+      problem_->set_sampling(executable_sampling(variant, problem_->problem(), options_.blocks,
+                                                 seed_, simulator_, device_));
       problem_->poison(variant);
     });
   }
@@ -203,11 +208,25 @@ class SimulatedExecutor final : public Executor, public CounterReader {
 std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void* problem,
                                               ExecutedBlocks blocks, std::uint64_t seed) {
   if (blocks.count == ExecutedBlocks::kAll) return std::nullopt;
-  if (blocks.count == ExecutedBlocks::kAsNeeded && !is_large(variant.work(problem)))
+  const Work work = variant.work(problem);
+  if (blocks.count == ExecutedBlocks::kAsNeeded && !is_large(work, work.untyped_operations))
     return std::nullopt;
   sim::BlockSampling sampling;
   sampling.seed = seed;
   if (blocks.count > 0) sampling.blocks = blocks.count;
+  return sampling;
+}
+
+std::optional<sim::BlockSampling> executable_sampling(const Variant& variant, const void* problem,
+                                                      ExecutedBlocks blocks, std::uint64_t seed,
+                                                      sim::Simulator& simulator,
+                                                      const DeviceSpec& device) {
+  const auto sampling = sampling_of(variant, problem, blocks, seed);
+  const Work work = variant.work(problem);
+  const bool may_execute_all = sampling && blocks.count == ExecutedBlocks::kAsNeeded &&
+                               work.is_assumed && !is_large(work, 0);
+  if (may_execute_all && !simulator.sampling_refusal(steps_on(device, variant, problem)).empty())
+    return std::nullopt;
   return sampling;
 }
 
@@ -235,7 +254,7 @@ SimulationLimits::SimulationLimits(const DeviceSpec& device, const KernelResourc
 SimulationLimits::~SimulationLimits() = default;
 
 Steps SimulationLimits::steps_of(const Variant& variant, const void* problem) const {
-  return variant.launch(problem, variant.unbound_data.get(), {state_->device, nullptr});
+  return steps_on(state_->device, variant, problem);
 }
 
 bool SimulationLimits::lacks_code_of_gpu(const Variant& variant, const void* problem) const {
@@ -259,7 +278,9 @@ std::string SimulationLimits::refusal(const Variant& variant, const void* proble
   const Steps steps = steps_of(variant, problem);
   if (std::string why = state_->simulator.refusal(steps); !why.empty()) return why;
   constexpr std::uint64_t kAnySeed = 0;
-  if (!sampling_of(variant, problem, state_->blocks, kAnySeed)) return "";
+  if (!executable_sampling(variant, problem, state_->blocks, kAnySeed, state_->simulator,
+                           state_->device))
+    return "";
   const std::string why = state_->simulator.sampling_refusal(steps);
   if (why.empty()) return why;
   const Work work = variant.work(problem);

@@ -28,6 +28,14 @@ struct ExecutedBlocks {
 std::optional<sim::BlockSampling> sampling_of(const Variant& variant, const void* problem,
                                               ExecutedBlocks blocks, std::uint64_t seed);
 
+/// The same, but all blocks if a sample cannot be executed and the launch is large only because of
+/// the operations of a kernel file's check, of which the kernel may need few: a histogram adds once
+/// for each input, its check compares all inputs for each bin.
+std::optional<sim::BlockSampling> executable_sampling(const Variant& variant, const void* problem,
+                                                      ExecutedBlocks blocks, std::uint64_t seed,
+                                                      sim::Simulator& simulator,
+                                                      const DeviceSpec& device);
+
 struct SimulatedOptions {
   double launch_timeout_s = 30;
   ExecutedBlocks blocks = {};

@@ -350,6 +350,25 @@ __global__ void momentum(const float* g, float* p, float* m, float beta, float r
   CHECK(rows[1]["status"] == "incorrect");
 }
 
+TEST_CASE("a kernel with an expensive check is executed if the kernel is small", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const nlohmann::json rows = verified_rows(folder.write("histogram.cu", R"(
+// gpuexp: n = 65536
+// gpuexp: in v[n] = integers(0, n)
+// gpuexp: in_out h[n] = zeros
+// gpuexp: histogram<<<ceil_div(n, 256), 256>>>
+// gpuexp: check h[q] = sum(i < n: v[i] == q)
+__global__ void histogram(const int* v, int* h, int n) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) atomicAdd(&h[v[i]], 1);
+}
+)"));
+  REQUIRE(rows.size() == 1);
+  INFO(rows[0]["reason"]);
+  CHECK(rows[0]["status"] == "sampled");
+}
+
 TEST_CASE("a wrapper declares kernels of a file that it includes", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;
