@@ -449,6 +449,8 @@ bool GlobalMemory::holds(const MemoryAccess& access) const {
 
 std::string GlobalMemory::describe_outside(std::uint64_t address, std::size_t bytes) const {
   std::string text = fmt::format("{} bytes at {:#x} are outside of every buffer", bytes, address);
+  constexpr std::uint64_t kNullPage = 4096;  // no buffer is this far down
+  if (address < kNullPage) return text + ": the pointer is null";
   const GlobalBuffer* nearest = nullptr;
   std::uint64_t min_distance = 0;
   const auto distance = [&](const GlobalBuffer& buffer) {

@@ -346,7 +346,7 @@ __global__ void momentum(const float* g, float* p, float* m, float beta, float r
   const Outcome outcome = gpuexp("verify " + file + kSimulated);
   INFO(outcome.output);
   CHECK(outcome.exit_code == 3);
-  CHECK(outcome.output.find("wrong  incorrect: ") != std::string::npos);
+  CHECK(outcome.output.find("wrong    incorrect: ") != std::string::npos);
   CHECK(outcome.output.find("2 rows: 1 passed, 1 incorrect") != std::string::npos);
 }
 

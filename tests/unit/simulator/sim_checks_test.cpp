@@ -253,7 +253,8 @@ TEST_CASE("an access outside of every buffer names the nearest", "[sim]") {
   std::array<std::byte, 64> data{};
   const auto at = reinterpret_cast<std::uint64_t>(data.data());
   GlobalMemory memory;
-  CHECK(memory.describe_outside(16, 4) == "4 bytes at 0x10 are outside of every buffer");
+  CHECK(memory.describe_outside(16, 4) ==
+        "4 bytes at 0x10 are outside of every buffer: the pointer is null");
   memory.add(data.data(), 16, "x");
   memory.add(data.data() + 48, 16, "y");
   CHECK_THAT(memory.describe_outside(at + 14, 4),
