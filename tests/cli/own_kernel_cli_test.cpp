@@ -162,6 +162,27 @@ TEST_CASE("a crash of the simulation costs one cell", "[machine_code]") {
   CHECK(outcome.output.find("1 failed") != std::string::npos);
 }
 
+TEST_CASE("a closed standard output is an error, and no child process uses it", "[machine_code]") {
+  if (!has_compiler()) return;
+  const Outcome outcome =
+      gpuexp("verify docs/examples/vector_add.cu" + kSimulated + " >&- 2>/dev/null; echo code $?");
+  CHECK(outcome.output == "code 1\n");
+}
+
+TEST_CASE("an endless kernel ends annotate in seconds", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("endless.cu", R"(// gpuexp: n = 32
+// gpuexp: x[n] y[n]
+// gpuexp: endless<<<1, 32>>>
+__global__ void endless(volatile const float* x, float* y) { while (*x != 2) *y = 2; }
+)");
+  const Outcome outcome = gpuexp("annotate " + file);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 4);
+  CHECK(outcome.output.find("a loop has not ended after 1677") != std::string::npos);
+}
+
 TEST_CASE("an error of a check is not reported as an error of the kernel", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;
