@@ -36,10 +36,6 @@ struct Ended {
   bool killed;
 };
 
-[[noreturn]] void fail(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
-
 union SocketMessage {
   std::array<char, CMSG_SPACE(sizeof(int))> bytes;
   cmsghdr aligned;
@@ -185,8 +181,7 @@ ProcessCopies::ProcessCopies(const std::function<void(Channel&)>& body) {
   template_socket_ = here;
   if (template_ > 0) return;
   ::close(here);
-  errno = error;
-  fail("fork");
+  throw std::system_error(error, std::generic_category(), "fork");
 }
 
 ProcessCopies::~ProcessCopies() {

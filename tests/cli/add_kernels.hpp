@@ -12,6 +12,8 @@
 
 namespace gpuexp::test {
 
+inline const std::string kExamples = "docs/examples/";
+
 inline const std::string kAddKernel = R"(
 __global__ void add(const float* x, const float* y, float* z, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

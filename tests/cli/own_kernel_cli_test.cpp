@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kExamples = "docs/examples/";
-
 TEST_CASE("the example kernel files verify in the simulator", "[machine_code]") {
   if (!has_compiler()) return;
   const std::map<std::string, std::size_t> rows_of{

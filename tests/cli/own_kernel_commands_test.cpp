@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kExamples = "docs/examples/";
-
 TEST_CASE("a command takes several kernel files", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;
@@ -267,14 +265,13 @@ TEST_CASE("compare refuses kernel files that cannot be compared", "[machine_code
   check_refuses("compare " + file + " results.json", "expected two results, or two kernel files");
   check_refuses("compare " + file, "expected two results, or two kernel files");
   check_refuses("compare " + file + " " + file + " --format html",
-                "with kernel files, only --gpu, --set and --all apply");
-  check_refuses("compare a.json b.json --gpu h200", "--gpu and --set need two kernel files");
+                "with kernel files, only --gpu, --device, --set and --all apply");
+  check_refuses("compare a.json b.json --gpu h200",
+                "--gpu, --device and --set need two kernel files");
   check_refuses("compare " + file + " " + transpose,
                 "have no variant of the same name; choose one of each, as FILE:VARIANT: add; and "
                 "naive, tile, padded");
 }
-
-// ---- docs/own_kernel.md
 
 const std::string kTuned = R"(
 // gpuexp: n = 2^14

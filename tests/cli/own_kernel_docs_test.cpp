@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kExamples = "docs/examples/";
 const fs::path kPage = fs::path(GPUEXP_SOURCE_DIR) / "docs" / "own_kernel.md";
 
 /// The output without the line that has version and date. Results are in another folder on the

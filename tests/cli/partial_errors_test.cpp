@@ -38,7 +38,8 @@ template <int N> __global__ void g(float* z, float* w) {
 }
 )";
 
-TEST_CASE("a variant without code costs only itself, and the exit code shows it", "[machine_code]") {
+TEST_CASE("a variant without code costs only itself, and the exit code shows it",
+          "[machine_code]") {
   if (!has_compiler()) return;
   const ErrorFolder folder;
   folder.write("half.cu", kHalfCompiled);
