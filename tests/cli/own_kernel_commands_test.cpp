@@ -405,7 +405,8 @@ TEST_CASE("a variant runs once for all values of an axis that it does not use", 
   INFO(run.output);
   CHECK(run.exit_code == 0);
   std::map<std::string, int> rows;
-  for (const auto& row : nlohmann::json::parse(read_file(out + "/results.json"))["rows"]) {
+  const auto results = nlohmann::json::parse(read_file(out + "/results.json"));
+  for (const auto& row : results["rows"]) {
     const std::string variant = row["variant"];
     ++rows[variant];
     CHECK(row["status"] == "passed");
@@ -415,9 +416,7 @@ TEST_CASE("a variant runs once for all values of an axis that it does not use", 
   CHECK(rows == std::map<std::string, int>{{"naive", 2}, {"by_macro", 4}, {"by_template", 4}});
   const Outcome explained = gpuexp("explain --all " + out);
   INFO(explained.output);
-  CHECK(lines_with(explained.output, "between by_macro and naive").size() +
-            lines_with(explained.output, "as naive").size() ==
-        8);
+  CHECK_THAT(explained.output, contains_text("8 predicted comparisons"));
   CHECK_THAT(gpuexp("plan " + file + " --gpu h200").output,
              contains_text("axes/axes.cu/naive/n=4096/cold"));
   CHECK_THAT(gpuexp("run --resume " + out + kSimulated).output,

@@ -43,7 +43,7 @@ Verification wrong(double expected) {
   return v;
 }
 
-bool has_flag(const Row& row, const Flag& flag) {
+bool is_flagged(const Row& row, const Flag& flag) {
   return std::ranges::find(row.flags, flag.id) != row.flags.end();
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("users' kernels are first verified with exact sums", "[exact_verificat
                                  "poison second", "launch second warm", "check second"});
   for (const Row& row : rows) {
     CHECK(row.status == Status::passed);
-    CHECK_FALSE(has_flag(row, kHiddenTerms));
+    CHECK_FALSE(is_flagged(row, kHiddenTerms));
   }
 }
 
@@ -125,14 +125,14 @@ TEST_CASE("without exact sums a row says that a term could be missing", "[exact_
   OwnToyRun run;
   run.answer = {nullptr, "no contents make the sums exact"};
   const auto rows = run.run();
-  CHECK(has_flag(rows[0], kHiddenTerms));
+  CHECK(is_flagged(rows[0], kHiddenTerms));
   CHECK(std::ranges::count(run.executor.calls, "set_up 1") == 1);
   OwnToyRun unneeded;
   unneeded.answer = {nullptr, ""};
-  CHECK_FALSE(has_flag(unneeded.run()[0], kHiddenTerms));
+  CHECK_FALSE(is_flagged(unneeded.run()[0], kHiddenTerms));
   OwnToyRun built_in;
   built_in.family.id = "toy";
-  CHECK_FALSE(has_flag(built_in.run()[0], kHiddenTerms));
+  CHECK_FALSE(is_flagged(built_in.run()[0], kHiddenTerms));
   CHECK(std::ranges::count(built_in.executor.calls, "set_up 1") == 1);
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("a check that zeros would pass has a flag", "[exact_verification]") {
       v.zero_share = share;
       return v;
     };
-    return has_flag(run.run()[0], kZerosPass);
+    return is_flagged(run.run()[0], kZerosPass);
   };
   CHECK(flagged(1, "toy.cu"));
   CHECK(flagged(0.75, "toy.cu"));
