@@ -25,8 +25,7 @@ constexpr const char* kThisProgram = "/proc/self/exe";
 
 // Runs between fork and exec, where only async-signal-safe functions are allowed.
 [[noreturn]] void become_child(int socket, pid_t parent, char* const* arguments) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
+  end_with_parent(parent);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     ::signal(signal, SIG_IGN);
   // dup2() of a descriptor onto itself would keep its close-on-exec flag.
@@ -38,6 +37,11 @@ constexpr const char* kThisProgram = "/proc/self/exe";
 }
 
 }  // namespace
+
+void end_with_parent(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
+}
 
 std::pair<int, int> connected_sockets() {
   std::array<int, 2> ends{};

@@ -14,6 +14,10 @@ namespace gpuexp {
 /// Two connected stream sockets, which exec() closes. Throws std::system_error.
 std::pair<int, int> connected_sockets();
 
+/// Called in a child: the system kills it when the thread of `parent` that forked it ends. Ends the
+/// child if `parent` has already ended. Async-signal-safe.
+void end_with_parent(pid_t parent);
+
 /// How a child with this status of waitpid() ended.
 WorkerProcess::Ending ending_of(int status);
 

@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -81,11 +80,6 @@ bool receive_whole(int from, void* data, std::size_t bytes, int& socket) {
   return received == static_cast<ssize_t>(bytes);
 }
 
-void end_with(pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
-}
-
 // _exit() leaves buffered output to this process's parent, which has the same buffers.
 [[noreturn]] void run_copy(const std::function<void(Channel&)>& body, int socket) {
   try {
@@ -102,7 +96,7 @@ Started started(const std::function<void(Channel&)>& body, int socket, int own_s
   const pid_t copy = ::fork();
   const int error = errno;
   if (copy == 0) {
-    end_with(parent);
+    end_with_parent(parent);
     ::close(own_socket);
     run_copy(body, socket);
   }
@@ -173,7 +167,7 @@ ProcessCopies::ProcessCopies(const std::function<void(Channel&)>& body) {
   template_ = ::fork();
   const int error = errno;
   if (template_ == 0) {
-    end_with(parent);
+    end_with_parent(parent);
     ::close(here);
     be_template(body, there);
   }

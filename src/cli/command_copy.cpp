@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,8 +29,7 @@ std::optional<ExitCode> exit_code_of_copy() {
   const pid_t copy = ::fork();
   if (copy < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (copy == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
+    end_with_parent(parent);
     return std::nullopt;
   }
   g_copy = copy;

@@ -13,13 +13,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/json.hpp"
+#include "base/process.hpp"
 #include "compile/nvrtc.hpp"
 #include "compile/nvrtc_headers.hpp"
 
@@ -181,8 +181,7 @@ class NvrtcTemplate {
 
 [[noreturn]] void be_nvrtc_server(const fs::path& library, const fs::path& folder,
                                   const MessageSocket& listening, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // the parent ended before prctl()
+  end_with_parent(parent);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
     ::signal(signal, SIG_IGN);  // SIGCHLD: children leave no zombies
   // A copy whose client has gone, and with it the file for its errors, must not write to a

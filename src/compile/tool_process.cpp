@@ -9,12 +9,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/process.hpp"
 #include "base/text.hpp"
 
 namespace gpuexp {
@@ -53,8 +53,7 @@ bool open_as(int descriptor, const char* path, int flags) {
 // succeeded.
 bool become_limited(const ToolCommand& command, const ToolLimits& limits, pid_t parent) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kNotStarted);  // the parent ended before prctl()
+  end_with_parent(parent);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ})
     ::signal(signal, SIG_DFL);
   sigset_t none;

@@ -170,33 +170,41 @@ std::string error_of_check(const std::string& check, std::int64_t element,
   return check_error(*b, problem_of(*b, {}), 7, 1, element);
 }
 
-TEST_CASE("errors of a check name its place and the index", "[own_checks]") {
-  CHECK(error_of_check("x[1][i]", 3) == "");
-  CHECK(error_of_check("x[1][i + 1]", 2) == "");
-  CHECK(error_of_check("x[1][i + 1]", 3) ==
-        "k.cu:4:25: the check of z[3] reads index 4 of dimension 2 of x, which is out of range; "
-        "expected 0 to 3");
-  CHECK(error_of_check("1 + x[i - 1][0]", 0) ==
-        "k.cu:4:29: the check of z[0] reads index -1 of dimension 1 of x, which is out of range; "
-        "expected 0 to 1");
-}
-
-TEST_CASE("errors of a check of integers name the functions to use", "[own_checks]") {
-  CHECK(error_of_check("x[1][i] / 2", 0) == "");
-  CHECK(error_of_check("x[1][i] / 2", 1) ==
-        "k.cu:4:33: the check of z[1] is 2.5, but elements of type int32 are whole numbers; in a "
-        "check, / divides real numbers: write trunc(a / b), which rounds as C does, or "
-        "floor_div(a, b)");
-  CHECK(error_of_check("trunc(x[1][i] / 2)", 1) == "");
-  CHECK(error_of_check("0.5*x[1][i]", 1) ==
-        "k.cu:4:28: the check of z[1] is 2.5, but elements of type int32 are whole numbers; write "
-        "trunc(…), floor(…) or ceil(…)");
-  CHECK(error_of_check("2^40 * (2^13 + x[0][i])", 0) ==
-        "k.cu:4:30: the check of z[0] has the result 9007199254740992; checks compute in fp64, "
-        "which represents each whole number only below 2^53");
-  CHECK(error_of_check("log(-1)", 0) ==
-        "k.cu:4:25: the check of z[0] is NaN, which no result equals; declare other contents of "
-        "its inputs");
+TEST_CASE("errors of a check name its place, and the index or the functions to use",
+          "[own_checks]") {
+  struct CheckError {
+    const char* check;
+    std::int64_t element;
+    const char* message;  ///< "": none
+  };
+  const std::vector<CheckError> cases{
+      {"x[1][i]", 3, ""},
+      {"x[1][i + 1]", 2, ""},
+      {"x[1][i + 1]", 3,
+       "k.cu:4:25: the check of z[3] reads index 4 of dimension 2 of x, which is out of range; "
+       "expected 0 to 3"},
+      {"1 + x[i - 1][0]", 0,
+       "k.cu:4:29: the check of z[0] reads index -1 of dimension 1 of x, which is out of range; "
+       "expected 0 to 1"},
+      {"x[1][i] / 2", 0, ""},
+      {"x[1][i] / 2", 1,
+       "k.cu:4:33: the check of z[1] is 2.5, but elements of type int32 are whole numbers; in a "
+       "check, / divides real numbers: write trunc(a / b), which rounds as C does, or "
+       "floor_div(a, b)"},
+      {"trunc(x[1][i] / 2)", 1, ""},
+      {"0.5*x[1][i]", 1,
+       "k.cu:4:28: the check of z[1] is 2.5, but elements of type int32 are whole numbers; write "
+       "trunc(…), floor(…) or ceil(…)"},
+      {"2^40 * (2^13 + x[0][i])", 0,
+       "k.cu:4:30: the check of z[0] has the result 9007199254740992; checks compute in fp64, "
+       "which represents each whole number only below 2^53"},
+      {"log(-1)", 0,
+       "k.cu:4:25: the check of z[0] is NaN, which no result equals; declare other contents of "
+       "its inputs"}};
+  for (const CheckError& c : cases) {
+    INFO(c.check << " at " << c.element);
+    CHECK(error_of_check(c.check, c.element) == c.message);
+  }
 }
 
 TEST_CASE("the default tolerance counts roundings", "[own_checks]") {
