@@ -100,4 +100,16 @@ inline std::string failure(const Family& family, const std::string& variant) {
   return failure(family, variant, family.defaults());
 }
 
+/// A file that declares a vector sum.
+inline constexpr const char* kAddFile = R"(// gpuexp: n = 1000, 2^10..2^11
+// gpuexp: x[n] y[n] z[n]
+// gpuexp: add<<<ceil_div(n, 256), 256>>>
+// gpuexp: check z[i] = x[i] + y[i]
+__global__ void add(const float* x, const float* y, float* z, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + y[i];
+}
+int main() { add<<<1, 256>>>(nullptr, nullptr, nullptr, 0); }
+)";
+
 }  // namespace gpuexp::test

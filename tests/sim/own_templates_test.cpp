@@ -7,7 +7,7 @@
 namespace gpuexp::test {
 namespace {
 
-constexpr const char* kProduct = R"(// gpuexp: m = 64
+constexpr const char* kTemplateProduct = R"(// gpuexp: m = 64
 // gpuexp: n = 128
 // gpuexp: k = 48
 // gpuexp: BM = 32, 64, 128
@@ -65,7 +65,7 @@ const LoadedKernel& kernel_at(const Family& family, const Values& values) {
 TEST_CASE("the values of a problem choose the instantiation and the macros", "[own_templates]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
-  const Family& family = folder.load("product.cu", kProduct);
+  const Family& family = folder.load("product.cu", kTemplateProduct);
   CHECK(family.find_parameter("BK")->doc.find("macro") != std::string::npos);
   CHECK(failure(family, "sgemm", tile_values(32, 32, 8)).empty());
   CHECK(failure(family, "sgemm", tile_values(64, 32, 16)).empty());
@@ -82,7 +82,7 @@ TEST_CASE("the values of a problem choose the instantiation and the macros", "[o
 TEST_CASE("a point that does not compile is skipped, and others run", "[own_templates]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
-  const std::string file = folder.write("product.cu", kProduct);
+  const std::string file = folder.write("product.cu", kTemplateProduct);
   const Config config =
       parse_config(folder.files().config_text(file), "own.json", folder.registry());
   const Plan plan = make_plan(config, device(), no_kernels(), device().memory_bytes);
