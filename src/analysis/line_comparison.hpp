@@ -53,8 +53,8 @@ struct AnnotatedVersion {
 LineComparison compare_lines(const AnnotatedVersion& before, const AnnotatedVersion& after);
 
 /// Indices of the fewest lines, in descending order of their change, that together explain at least
-/// `share` of the whole change. Only changes in the same direction as the whole change count. Lines
-/// that were replaced by others count together with these. Empty if the time did not change.
+/// `share` of the whole change. Only changes in the same direction as the whole change count.
+/// Replaced lines count together with their replacements. Empty if the time did not change.
 std::vector<std::size_t> lines_that_explain(const LineComparison& comparison, double share);
 
 }  // namespace gpuexp

@@ -14,9 +14,9 @@
 namespace gpuexp {
 
 struct FileWatchOptions {
-  double quiet_s = 0.05;  ///< a change has ended when the files stay the same for this time
-  /// Interval in which files are read without an event: file systems of other machines, and folders
-  /// that do not exist yet, send none.
+  double quiet_s = 0.05;  ///< seconds without a difference after which a change has ended
+  /// Interval, in seconds, in which files are read without an event. Network file systems, and
+  /// folders before their creation, send no events.
   double poll_s = 0.5;
   bool uses_events = true;  ///< false: files are only polled
 };
