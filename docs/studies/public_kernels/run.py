@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the declarations of expected.csv, and prints a table of CSV.
+"""Runs declarations of public kernels, and prints a table of CSV.
 
-    run.py FOLDER verify     verdicts in the simulator, compared with the expected ones
+    run.py FOLDER verify     verdicts in the simulator, compared with those of expected.csv
     run.py FOLDER predict    predicted times at the sizes of column `timed`
     run.py FOLDER measure    verdicts and median times on this machine's GPU at these sizes
 
-FOLDER has a work tree OWNER+NAME of each repository, at the commit of repositories.csv. Exit
-status 1 if a verdict is not the expected one.
+The last two also take the declarations of named.csv, which are in tests/sim/data/foreign. FOLDER
+has a work tree OWNER+NAME of each repository, at the commits of repositories.csv and of
+README.md. Exit status 1 if a verdict is not the expected one, or a measured kernel did not pass.
 """
 import argparse
 import csv
@@ -18,20 +19,30 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent.resolve()
+NAMED = HERE.parents[2] / "tests/sim/data/foreign"
 
 
-def declared_kernels(only):
-    with open(HERE / "expected.csv", newline="") as file:
-        return [row for row in csv.DictReader(file)
-                if row["declaration"] and (not only or row["draw"] in only)]
+def table(name):
+    with open(HERE / name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def declared_kernels(action):
+    drawn = [row for row in table("expected.csv") if row["declaration"]]
+    if action == "verify":
+        return drawn
+    named = [{"draw": "", "kernel": row["declaration"], "timed": row["timed"],
+              "declaration": f"{row['declaration']}.gpuexp.json"} for row in table("named.csv")]
+    return [row for row in drawn + named if row["timed"]]
 
 
 def workplace(folder, place):
     """Sources in declarations are relative to the folder of clones, which is not written to."""
     for clone in folder.iterdir():
         (place / clone.name).symlink_to(clone.resolve())
-    for declaration in (HERE / "declarations").iterdir():
-        (place / declaration.name).write_text(declaration.read_text())
+    for declarations in (HERE / "declarations", NAMED):
+        for declaration in declarations.glob("*.gpuexp.json"):
+            (place / declaration.name).write_text(declaration.read_text())
 
 
 def run(program, arguments, place):
@@ -67,9 +78,9 @@ def verify(kernel, options, declaration, place):
                                          "--launch-timeout", "60"], place))
     seconds = time.monotonic() - begin
     as_expected = len(rows) == 1 and is_expected(kernel, rows[0])
-    return {"expected": kernel["expected"], "verdict": rows[0]["status"],
-            "as_expected": "yes" if as_expected else "no", "seconds": f"{seconds:.1f}",
-            "reason": rows[0]["reason"]}
+    yield {"expected": kernel["expected"], "verdict": rows[0]["status"],
+           "as_expected": "yes" if as_expected else "no", "seconds": f"{seconds:.1f}",
+           "reason": rows[0]["reason"]}
 
 
 def rounded(value):
@@ -83,17 +94,18 @@ def rounded(value):
 def predict(kernel, options, declaration, place):
     printed, error = run(options.gpuexp, ["predict", declaration, "--gpu", options.gpu, "--csv",
                                           *sizes(kernel)], place)
-    cells = list(csv.DictReader(printed.splitlines()))
     columns = ["predicted_time_us", "bound_by", "limit_time_us", "limit_by"]
-    return {"sizes": kernel["timed"], **{c: rounded(cells[0][c]) if cells else "" for c in columns},
-            "error": error}
+    for cell in list(csv.DictReader(printed.splitlines())) or [{}]:
+        yield {"variant": cell.get("variant", ""), "sizes": kernel["timed"],
+               **{c: rounded(cell.get(c, "")) for c in columns}, "error": error}
 
 
 def measure(kernel, options, declaration, place):
-    row = next(rows_of(options.gpuexp, ["run", declaration, *sizes(kernel)], place))
-    return {"sizes": kernel["timed"], "verdict": row["status"],
-            "time_median_us": row.get("time_median_us", ""),
-            "predicted_time_us": row.get("predicted_time_us", ""), "reason": row["reason"]}
+    columns = ["time_median_us", "predicted_time_us", "cache_mode", "device", "sm_clock_mhz"]
+    for row in rows_of(options.gpuexp, ["run", declaration, *sizes(kernel)], place):
+        yield {"variant": row.get("variant", ""), "sizes": kernel["timed"],
+               "verdict": row["status"], **{c: rounded(row.get(c, "")) for c in columns},
+               "reason": row["reason"]}
 
 
 def main():
@@ -105,21 +117,23 @@ def main():
     parser.add_argument("--only", action="append", help="number of a draw; may be repeated")
     options = parser.parse_args()
     action = {"verify": verify, "predict": predict, "measure": measure}[options.action]
-    kernels = [kernel for kernel in declared_kernels(options.only)
-               if options.action == "verify" or kernel["timed"]]
-    table = None
+    kernels = [kernel for kernel in declared_kernels(options.action)
+               if not options.only or kernel["draw"] in options.only]
+    writer = None
+    missed = False
     with tempfile.TemporaryDirectory() as place:
         workplace(options.folder, pathlib.Path(place))
         for kernel in kernels:
-            row = {"draw": kernel["draw"], "kernel": kernel["kernel"],
-                   **action(kernel, options, f"{place}/{kernel['declaration']}", place)}
-            if not table:
-                table = csv.DictWriter(sys.stdout, row, lineterminator="\n")
-                table.writeheader()
-            table.writerow(row)
-            sys.stdout.flush()
-            kernel["differs"] = row.get("as_expected") == "no"
-    return 1 if any(kernel["differs"] for kernel in kernels) else 0
+            for result in action(kernel, options, f"{place}/{kernel['declaration']}", place):
+                row = {"draw": kernel["draw"], "kernel": kernel["kernel"], **result}
+                if not writer:
+                    writer = csv.DictWriter(sys.stdout, row, lineterminator="\n")
+                    writer.writeheader()
+                writer.writerow(row)
+                sys.stdout.flush()
+                missed |= row.get("as_expected") == "no"
+                missed |= options.action == "measure" and row["verdict"] != "passed"
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
