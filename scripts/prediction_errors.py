@@ -2,6 +2,7 @@
 """Compares predicted times with measured times.
 
 usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--compare PREDICTIONS] [--worst N]
+       prediction_errors.py RESULTS [--predicted PREDICTIONS] --summary NAME
 
 RESULTS is the folder, results.json or results.csv of a run. PREDICTIONS is the output of `gpuexp predict CONFIG --gpu ID --csv`
 (default: the run's column predicted_time_us). Only rows that passed and have a prediction are used.
@@ -12,6 +13,7 @@ If the limits by measured ceilings are known, a second table has the error of a 
 plus floor (time of an empty kernel in the run). It covers all rows, and then only rows that are not bound by DRAM or launch and
 not divergent, because a simple model predicts the other rows well.
 --compare adds a table of the errors of both predictions, those in RESULTS and those in PREDICTIONS, for the rows that have both.
+--summary prints one row over all cells instead, with the mean absolute percentage error |predicted - measured| / measured.
 --worst lists the N cells with the largest errors. Needs only the standard library. Exit codes: 0 printed; 2 nothing to compare.
 """
 
@@ -110,6 +112,17 @@ def print_models(cells):
         print(models_line("not bound by DRAM or launch, no divergence", hard))
 
 
+def print_summary(name, cells, passed):
+    errors = sorted(abs(cell["error"]) for cell in cells)
+    signed = statistics.median(cell["error"] for cell in cells)
+    percentages = [100 * abs(cell["predicted"] / cell["measured"] - 1) for cell in cells]
+    within = sum(percentage <= 25 for percentage in percentages)
+    print("| kernels | rows | without a predicted time | median error | 90th percentile | median, signed | mean percentage | within 25 % |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"| {name} | {len(cells)} | {passed - len(cells)} | {statistics.median(errors):.3f} | {quantile(errors, 0.9):.3f} | "
+          f"{signed:+.3f} | {statistics.mean(percentages):.1f} % | {within} |")
+
+
 def compared_line(name, cells, others):
     errors = [median_and_90th([cell["error"] for cell in side], 3) for side in (cells, others)]
     signed = [statistics.median(cell["error"] for cell in side) for side in (cells, others)]
@@ -134,6 +147,7 @@ def main():
     parser.add_argument("results")
     parser.add_argument("--predicted")
     parser.add_argument("--compare")
+    parser.add_argument("--summary", metavar="NAME")
     parser.add_argument("--worst", type=int, default=0)
     arguments = parser.parse_args()
     predicted = read_predictions(arguments.predicted) if arguments.predicted else None
@@ -141,6 +155,9 @@ def main():
     cells = cells_of(rows, predicted)
     if not cells:
         raise UsageError(f"{arguments.results}: no row has both a measured and a predicted time")
+    if arguments.summary:
+        print_summary(arguments.summary, cells, sum(row["status"] in PASSED and bool(row["time_median_us"]) for row in rows))
+        return
     print("| family | cells | median error | 90th percentile | median, signed | worst | order, 1.1 to 1.5 apart | order, 1.5 and more |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for family in sorted({cell["family"] for cell in cells}):

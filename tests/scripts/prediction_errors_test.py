@@ -72,6 +72,13 @@ class PredictionErrors(unittest.TestCase):
         done = self.run_on(rows_of({"a": (10, 10, "passed")}), "--predicted", "FOLDER/p.csv")
         self.assertNotIn("roofline", done.stdout)
 
+    def test_summary_of_all_rows(self):
+        done = self.run_on(rows_of({"a": (10, 20, "passed"), "b": (12, 12, "sampled"), "vendor": (5, "", "passed"),
+                                    "wrong": (1, 100, "incorrect")}), "--summary", "toys")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # 100 % and 0 %; |ln| of ln 2 and 0; the row without a prediction is counted, the incorrect one is not.
+        self.assertEqual(done.stdout.splitlines()[2:], ["| toys | 2 | 1 | 0.347 | 0.624 | +0.347 | 50.0 % | 1 |"])
+
     def test_two_predictions_of_the_same_rows(self):
         rows = rows_of({"a": (10, 10, "passed"), "b": (10, 10 * math.e, "passed"), "new": (10, 30, "passed")})
         done = self.run_on(rows, "--compare", "FOLDER/limits.csv")

@@ -72,13 +72,21 @@ def is_expected(kernel, row):
         not line or re.search(rf":{line}\b", row["reason"]) is not None)
 
 
+def identity(kernel, row):
+    """Columns that prediction_errors.py joins a predicted and a measured time by."""
+    variant = row.get("variant", "")
+    place = kernel["draw"] or "named"
+    return {"key": "/".join([place, kernel["kernel"], variant, kernel["timed"].replace(" ", ",")]),
+            "family": kernel["kernel"], "variant": variant}
+
+
 def verify(kernel, options, declaration, place):
     begin = time.monotonic()
     rows = list(rows_of(options.gpuexp, ["verify", declaration, "--simulate", options.gpu,
                                          "--launch-timeout", "60"], place))
     seconds = time.monotonic() - begin
     as_expected = len(rows) == 1 and is_expected(kernel, rows[0])
-    yield {"expected": kernel["expected"], "verdict": rows[0]["status"],
+    yield {"kernel": kernel["kernel"], "expected": kernel["expected"], "verdict": rows[0]["status"],
            "as_expected": "yes" if as_expected else "no", "seconds": f"{seconds:.1f}",
            "reason": rows[0]["reason"]}
 
@@ -96,16 +104,15 @@ def predict(kernel, options, declaration, place):
                                           *sizes(kernel)], place)
     columns = ["predicted_time_us", "bound_by", "limit_time_us", "limit_by"]
     for cell in list(csv.DictReader(printed.splitlines())) or [{}]:
-        yield {"variant": cell.get("variant", ""), "sizes": kernel["timed"],
-               **{c: rounded(cell.get(c, "")) for c in columns}, "error": error}
+        yield {**identity(kernel, cell), **{c: rounded(cell.get(c, "")) for c in columns},
+               "error": error}
 
 
 def measure(kernel, options, declaration, place):
-    columns = ["time_median_us", "predicted_time_us", "cache_mode", "device", "sm_clock_mhz"]
+    columns = ["time_median_us", "floor_us", "predicted_time_us", "bound_by", "clock_sm_mhz"]
     for row in rows_of(options.gpuexp, ["run", declaration, *sizes(kernel)], place):
-        yield {"variant": row.get("variant", ""), "sizes": kernel["timed"],
-               "verdict": row["status"], **{c: rounded(row.get(c, "")) for c in columns},
-               "reason": row["reason"]}
+        yield {**identity(kernel, row), "status": row["status"],
+               **{c: rounded(row.get(c, "")) for c in columns}, "reason": row["reason"]}
 
 
 def main():
@@ -125,14 +132,14 @@ def main():
         workplace(options.folder, pathlib.Path(place))
         for kernel in kernels:
             for result in action(kernel, options, f"{place}/{kernel['declaration']}", place):
-                row = {"draw": kernel["draw"], "kernel": kernel["kernel"], **result}
+                row = {"draw": kernel["draw"], **result}
                 if not writer:
                     writer = csv.DictWriter(sys.stdout, row, lineterminator="\n")
                     writer.writeheader()
                 writer.writerow(row)
                 sys.stdout.flush()
                 missed |= row.get("as_expected") == "no"
-                missed |= options.action == "measure" and row["verdict"] != "passed"
+                missed |= options.action == "measure" and row["status"] != "passed"
     return 1 if missed else 0
 
 
