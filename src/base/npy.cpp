@@ -26,21 +26,22 @@ struct NpyTypeRow {
   std::string_view code;  ///< kind and number of bytes
   std::string_view name;
   std::size_t bytes;
-  std::optional<DataType> elements;  ///< empty: no buffer has these elements
+  DataType elements;  ///< the elements of a buffer with the same bytes
 };
 
-constexpr std::array<NpyTypeRow, 12> kNpyTypes{{
+constexpr std::array<NpyTypeRow, 13> kNpyTypes{{
     {NpyType::float16, "f2", "float16", 2, DataType::fp16},
     {NpyType::float32, "f4", "float32", 4, DataType::fp32},
     {NpyType::float64, "f8", "float64", 8, DataType::fp64},
-    {NpyType::int8, "i1", "int8", 1, std::nullopt},
-    {NpyType::int16, "i2", "int16", 2, std::nullopt},
+    {NpyType::int8, "i1", "int8", 1, DataType::int8},
+    {NpyType::int16, "i2", "int16", 2, DataType::int16},
     {NpyType::int32, "i4", "int32", 4, DataType::int32},
-    {NpyType::int64, "i8", "int64", 8, std::nullopt},
+    {NpyType::int64, "i8", "int64", 8, DataType::int64},
     {NpyType::uint8, "u1", "uint8", 1, DataType::uint8},
     {NpyType::uint16, "u2", "uint16", 2, DataType::uint16},
     {NpyType::uint32, "u4", "uint32", 4, DataType::uint32},
     {NpyType::uint64, "u8", "uint64", 8, DataType::uint64},
+    {NpyType::boolean, "b1", "bool", 1, DataType::boolean},
     {NpyType::raw16, "V2", "raw 16-bit elements", 2, DataType::bf16},
 }};
 
@@ -54,22 +55,6 @@ std::string supported_types() {
   for (const NpyTypeRow& row : kNpyTypes)
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", row.bytes == 1 ? '|' : '<', row.code);
   return text;
-}
-
-template <class Integer>
-double integer_at(const std::byte* element) {
-  Integer value;
-  std::memcpy(&value, element, sizeof value);
-  return static_cast<double>(value);
-}
-
-double number_at(const NpyTypeRow& row, const std::byte* array, std::size_t i) {
-  switch (row.type) {
-    case NpyType::int8: return integer_at<std::int8_t>(array + i);
-    case NpyType::int16: return integer_at<std::int16_t>(array + 2 * i);
-    case NpyType::int64: return integer_at<std::int64_t>(array + 8 * i);
-    default: return stored_element(array, *row.elements, static_cast<std::int64_t>(i));
-  }
 }
 
 /// The product of the shape and the type's size; empty if it exceeds kMaxNpyBytes.
@@ -269,10 +254,10 @@ std::int64_t NpyHeader::count() const {
 }
 
 std::vector<double> NpyArray::numbers() const {
-  const NpyTypeRow& row = row_of(header.type);
-  std::vector<double> numbers(bytes.size() / row.bytes);
+  const DataType type = row_of(header.type).elements;
+  std::vector<double> numbers(bytes.size() / gpuexp::size_of(type));
   for (std::size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = number_at(row, bytes.data(), i);
+    numbers[i] = stored_element(bytes.data(), type, static_cast<std::int64_t>(i));
   return numbers;
 }
 

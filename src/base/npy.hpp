@@ -26,6 +26,7 @@ enum class NpyType {
   uint16,
   uint32,
   uint64,
+  boolean,
   raw16,
 };
 

@@ -73,6 +73,14 @@ GPUEXP_HOST_DEVICE inline double stored_element(const void* data, DataType type,
       return static_cast<double>(stored_detail::element_at<std::uint32_t>(data, i));
     case DataType::uint64:
       return static_cast<double>(stored_detail::element_at<std::uint64_t>(data, i));
+    case DataType::int8:
+      return static_cast<double>(stored_detail::element_at<std::int8_t>(data, i));
+    case DataType::int16:
+      return static_cast<double>(stored_detail::element_at<std::int16_t>(data, i));
+    case DataType::int64:
+      return static_cast<double>(stored_detail::element_at<std::int64_t>(data, i));
+    case DataType::boolean:  // as the byte that is stored: a kernel may store another than 0 or 1
+      return static_cast<double>(stored_detail::element_at<std::uint8_t>(data, i));
   }
   return static_cast<double>(NAN);
 }

@@ -19,7 +19,7 @@ struct TypeInfo {
 };
 
 const TypeInfo& info(DataType type) {
-  static constexpr std::array<TypeInfo, 10> kTypes{{{"fp64", 8, 0x1p-53},
+  static constexpr std::array<TypeInfo, 14> kTypes{{{"fp64", 8, 0x1p-53},
                                                     {"fp32", 4, 0x1p-24},
                                                     {"tf32", 4, 0x1p-11},
                                                     {"fp16", 2, 0x1p-11},
@@ -28,7 +28,11 @@ const TypeInfo& info(DataType type) {
                                                     {"uint8", 1, 0.0},
                                                     {"uint16", 2, 0.0},
                                                     {"uint32", 4, 0.0},
-                                                    {"uint64", 8, 0.0}}};
+                                                    {"uint64", 8, 0.0},
+                                                    {"int8", 1, 0.0},
+                                                    {"int16", 2, 0.0},
+                                                    {"int64", 8, 0.0},
+                                                    {"bool", 1, 0.0}}};
   return kTypes.at(static_cast<std::size_t>(type));
 }
 

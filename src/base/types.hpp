@@ -16,7 +16,23 @@ using Value = std::variant<std::int64_t, double, std::string>;
 std::string to_string(const Value& value);
 
 /// Element types of buffers. tf32 is stored as fp32; the multiplier uses only 10 mantissa bits.
-enum class DataType { fp64, fp32, tf32, fp16, bf16, int32, uint8, uint16, uint32, uint64 };
+/// `boolean` is C++'s bool, a byte that is 0 or 1.
+enum class DataType {
+  fp64,
+  fp32,
+  tf32,
+  fp16,
+  bf16,
+  int32,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  int8,
+  int16,
+  int64,
+  boolean,
+};
 
 std::size_t size_of(DataType type);
 std::string_view name_of(DataType type);

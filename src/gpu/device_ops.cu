@@ -145,6 +145,10 @@ void queue_comparison(const Comparison& c, ComparisonSpace* d_space, CUstream_st
     case DataType::uint16: return queue_comparison_as<std::uint16_t>(c, d_space, stream);
     case DataType::uint32: return queue_comparison_as<std::uint32_t>(c, d_space, stream);
     case DataType::uint64: return queue_comparison_as<std::uint64_t>(c, d_space, stream);
+    case DataType::int8: return queue_comparison_as<std::int8_t>(c, d_space, stream);
+    case DataType::int16: return queue_comparison_as<std::int16_t>(c, d_space, stream);
+    case DataType::int64: return queue_comparison_as<std::int64_t>(c, d_space, stream);
+    case DataType::boolean: return queue_comparison_as<std::uint8_t>(c, d_space, stream);
   }
   throw std::logic_error("an output's data type has no comparison");
 }

@@ -27,6 +27,10 @@ CUtensorMapDataType type_of(DataType type) {
     case DataType::uint16: return CU_TENSOR_MAP_DATA_TYPE_UINT16;
     case DataType::uint32: return CU_TENSOR_MAP_DATA_TYPE_UINT32;
     case DataType::uint64: break;
+    case DataType::int8:  // tensor maps have no signed types of 8 and 16 bits; copies keep the bits
+    case DataType::boolean: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    case DataType::int16: return CU_TENSOR_MAP_DATA_TYPE_UINT16;
+    case DataType::int64: return CU_TENSOR_MAP_DATA_TYPE_INT64;
   }
   return CU_TENSOR_MAP_DATA_TYPE_UINT64;
 }

@@ -198,16 +198,14 @@ class Binder {
   static std::string instead_of(const CType& type, const BoundBuffer& buffer) {
     if (type.text.ends_with('*')) return "pointers to pointers are not supported";
     const std::string buffers_have = "buffers have elements of type " + element_types_text();
-    const CType number = replacing_type(type);
+    const CType number = lane_type(type);
     if (number.element == CElement::unknown)
       return fmt::format(
           "{}: if it consists of N numbers of one of these types, declare them, as "
           "in 'float {}'",
           buffers_have, with_more_elements(buffer.declared, "N"));
     return fmt::format("declare '{} {}' instead; {}", number.text,
-                       type.lanes == 1
-                           ? own::text_of(buffer.declared)
-                           : with_more_elements(buffer.declared, std::to_string(type.lanes)),
+                       with_more_elements(buffer.declared, std::to_string(type.lanes)),
                        buffers_have);
   }
 

@@ -34,8 +34,9 @@ GPUEXP_HOST_DEVICE inline void load(const CheckProgram& program, State& state,
     element = element * buffer.extents[d] + static_cast<std::int64_t>(index);
   }
   const double value = elements(buffer, element);
-  const bool is_rounded = buffer.type == DataType::uint64 && value >= kMaxExactInteger;
-  if (is_rounded && integer_format(program.type).bits > 0)
+  const bool may_be_rounded = integer_format(buffer.type).bits == 64;
+  if (may_be_rounded && std::fabs(value) >= kMaxExactInteger &&
+      integer_format(program.type).bits > 0)
     state.fail(CheckFaultKind::inexact_element, value);
   if (value != std::floor(value)) state.is_exact = false;
   state.stack[state.top++] = {value, std::fabs(value)};

@@ -77,6 +77,10 @@ GPUEXP_HOST_DEVICE inline IntegerFormat integer_format(DataType type) {
     case DataType::uint16: return {16, false};
     case DataType::uint32: return {32, false};
     case DataType::uint64: return {64, false};
+    case DataType::int8: return {8, true};
+    case DataType::int16: return {16, true};
+    case DataType::int64: return {64, true};
+    case DataType::boolean: return {8, false};
     default: return {};
   }
 }

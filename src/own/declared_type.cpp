@@ -45,15 +45,11 @@ std::optional<CType> take_type(Statement& s) {
 
 void require_element_type(const Statement& s, const CType& type, const Place& place) {
   if (element_type(type)) return;
-  const CType number = replacing_type(type);
-  s.fail_at(
-      place,
-      fmt::format("elements of type {} are not supported; expected {}{}", type.text,
-                  element_types_text(),
-                  type.lanes == 1 ? ""
-                                  : fmt::format("; declare {} times as many elements of type "
-                                                "{} instead, as in '{} x[{}*n]'",
-                                                type.lanes, number.text, number.text, type.lanes)));
+  const CType lane = lane_type(type);
+  s.fail_at(place, fmt::format("elements of type {} are not supported; expected {}; declare {} "
+                               "times as many elements of type {} instead, as in '{} x[{}*n]'",
+                               type.text, element_types_text(), type.lanes, lane.text, lane.text,
+                               type.lanes));
 }
 
 std::vector<Value> typed_values(const Statement& s, const CType& type, const Place& place,

@@ -222,12 +222,12 @@ Steps steps_of(const Bound& bound, const BoundVariant& variant, const OwnProblem
 
 FillProgram fill_of(const Bound& bound, std::size_t index, const OwnProblem& problem,
                     std::uint64_t seed) {
-  constexpr std::int64_t kDefaultIntegers = 100;
+  constexpr std::int64_t kLargestDefault = 99;
   const BoundBuffer& buffer = bound.buffers[index];
   FillProgram program;
   program.type = buffer.type;
   program.seed = random_bits(seed, index);
-  program.high = kDefaultIntegers;
+  program.high = std::min(kLargestDefault, whole_numbers(buffer.type).high) + 1;
   if (!buffer.declared.fill) {
     program.kind = is_integer(buffer.type) ? FillKind::integers : FillKind::uniform;
     make_exact(problem.contents, program);

@@ -69,27 +69,22 @@ std::int64_t size_of_number(const CType& type) {
 
 std::optional<DataType> element_type(const CType& type) {
   static const std::map<CElement, DataType> types{
-      {CElement::uint8, DataType::uint8},   {CElement::uint16, DataType::uint16},
-      {CElement::int32, DataType::int32},   {CElement::uint32, DataType::uint32},
-      {CElement::uint64, DataType::uint64}, {CElement::fp16, DataType::fp16},
-      {CElement::bf16, DataType::bf16},     {CElement::fp32, DataType::fp32},
-      {CElement::fp64, DataType::fp64}};
+      {CElement::boolean, DataType::boolean}, {CElement::character, DataType::int8},
+      {CElement::int8, DataType::int8},       {CElement::uint8, DataType::uint8},
+      {CElement::int16, DataType::int16},     {CElement::uint16, DataType::uint16},
+      {CElement::int32, DataType::int32},     {CElement::uint32, DataType::uint32},
+      {CElement::int64, DataType::int64},     {CElement::uint64, DataType::uint64},
+      {CElement::fp16, DataType::fp16},       {CElement::bf16, DataType::bf16},
+      {CElement::fp32, DataType::fp32},       {CElement::fp64, DataType::fp64}};
   const auto found = types.find(type.element);
   return type.lanes == 1 && found != types.end() ? std::optional(found->second) : std::nullopt;
 }
 
-CType replacing_type(const CType& type) {
-  CType number;
-  switch (type.element) {
-    case CElement::character:
-    case CElement::boolean:
-    case CElement::int8: number.element = CElement::uint8; break;
-    case CElement::int16: number.element = CElement::uint16; break;
-    case CElement::int64: number.element = CElement::uint64; break;
-    default: number.element = type.element;
-  }
-  number.text = c_name_of(number.element);
-  return number;
+CType lane_type(const CType& type) {
+  CType lane;
+  lane.element = type.element;
+  lane.text = c_name_of(lane.element);
+  return lane;
 }
 
 bool is_integer(DataType type) {
@@ -97,9 +92,7 @@ bool is_integer(DataType type) {
 }
 
 std::string element_types_text() {
-  return "float, double, __half, __nv_bfloat16, int, unsigned int, unsigned short, unsigned char "
-         "or "
-         "unsigned long long";
+  return "float, double, __half, __nv_bfloat16, bool or an integer of 8 to 64 bits";
 }
 
 WholeNumbers whole_numbers(DataType type) {
@@ -118,6 +111,10 @@ WholeNumbers whole_numbers(DataType type) {
     case DataType::uint16: return {0, UINT16_MAX};
     case DataType::uint32: return {0, UINT32_MAX};
     case DataType::uint64: return {0, std::int64_t{1} << 53};
+    case DataType::int8: return {INT8_MIN, INT8_MAX};
+    case DataType::int16: return {INT16_MIN, INT16_MAX};
+    case DataType::int64: return symmetric(53);
+    case DataType::boolean: return {0, 1};
   }
   return {};
 }

@@ -21,12 +21,11 @@ std::int64_t size_of_number(const CType& type);
 /// The type of a buffer's elements; empty if buffers cannot have it.
 std::optional<DataType> element_type(const CType& type);
 
-/// The types of buffers' elements for messages: "float, double, ...".
+/// The types of buffers' elements for messages: "float, double, …".
 std::string element_types_text();
 
-/// The type of numbers that a buffer can have instead of elements of this type: "float" for float4,
-/// "unsigned char" for char. Unknown for structures.
-CType replacing_type(const CType& type);
+/// The type of one lane of a vector: float of float4. Unknown for structures.
+CType lane_type(const CType& type);
 
 bool is_integer(DataType type);
 

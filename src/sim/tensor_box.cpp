@@ -32,8 +32,7 @@ std::int64_t row_bytes(const TensorMap& map) {
 }
 
 bool is_integer(DataType type) {
-  return type == DataType::int32 || type == DataType::uint8 || type == DataType::uint16 ||
-         type == DataType::uint32 || type == DataType::uint64;
+  return unit_roundoff(type) == 0;
 }
 
 }  // namespace

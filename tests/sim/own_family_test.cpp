@@ -341,7 +341,8 @@ TEST_CASE("wrong elements and accesses out of bounds fail", "[own_family]") {
   CHECK_THAT(failure(family, "partial"), contains_text("68 of 100 elements are wrong"));
 }
 
-constexpr const char* kTypes = R"(#include <cuda_bf16.h>
+constexpr const char* kTypes = R"(#include <cstdint>
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 // gpuexp: n = 77
 // gpuexp: h[n] b[n] d[n] i[n] u[n]
@@ -355,6 +356,15 @@ constexpr const char* kTypes = R"(#include <cuda_bf16.h>
 // gpuexp: unsigneds<<<ceil_div(n, 32), 32>>>(u, words, n)
 // gpuexp: increment<<<ceil_div(n, 32), 32>>>(bytes, n)
 // gpuexp: sums<<<ceil_div(n, 32), 32>>>(w, k, n)
+// gpuexp: small[n] = integers(-128, 128)
+// gpuexp: in_out letters[n] = integers(-128, 128)
+// gpuexp: shorts[n] = integers(-32768, 32768)
+// gpuexp: flags[n]
+// gpuexp: index[n] = integers(0, n)
+// gpuexp: negated[n] tripled[n] below[n] gathered[n]
+// gpuexp: negate<<<ceil_div(n, 32), 32>>>(small, negated, letters, n)
+// gpuexp: triple<<<ceil_div(n, 32), 32>>>(shorts, tripled, n)
+// gpuexp: select<<<ceil_div(n, 32), 32>>>(flags, index, below, gathered, n)
 // gpuexp: check hs[e] = h[e] / 3000
 // gpuexp: check bs[e] = 3*b[e]
 // gpuexp: check ds[e] = a*d[e] / 3
@@ -362,6 +372,11 @@ constexpr const char* kTypes = R"(#include <cuda_bf16.h>
 // gpuexp: check words[e] = u[e] * u[e]
 // gpuexp: check bytes[e] = before(bytes[e]) == 255 ? 0 : before(bytes[e]) + 1
 // gpuexp: check k[e] = w[e] + 2^33
+// gpuexp: check negated[e] = -small[e]
+// gpuexp: check letters[e] = before(letters[e]) - 1
+// gpuexp: check tripled[e] = 3*shorts[e]
+// gpuexp: check below[e] = index[e] < e
+// gpuexp: check gathered[e] = flags[e] ? index[index[e]] - 2^40 : -1
 #define INDEX const int e = blockIdx.x * 32 + threadIdx.x; if (e >= n) return
 __global__ void halves(const __half* x, __half* y, int n) { INDEX; y[e] = __float2half(__half2float(x[e]) / 3000); }
 __global__ void bfloats(const __nv_bfloat16* x, __nv_bfloat16* y, int n) { INDEX; y[e] = __float2bfloat16(3 * __bfloat162float(x[e])); }
@@ -370,6 +385,9 @@ __global__ void ints(const int* x, int* y, int n) { INDEX; y[e] = 2 * x[e] - 1; 
 __global__ void unsigneds(const unsigned* x, unsigned* y, int n) { INDEX; y[e] = x[e] * x[e]; }
 __global__ void increment(unsigned char* x, int n) { INDEX; ++x[e]; }
 __global__ void sums(const unsigned long long* x, unsigned long long* y, int n) { INDEX; y[e] = x[e] + (1ull << 33); }
+__global__ void negate(const signed char* x, std::int8_t* y, char* z, int n) { INDEX; y[e] = -x[e]; --z[e]; }
+__global__ void triple(const short* x, std::int16_t* y, int n) { INDEX; y[e] = 3 * x[e]; }
+__global__ void select(const bool* flags, const std::int64_t* index, bool* below, long long* gathered, int n) { INDEX; below[e] = index[e] < e; gathered[e] = flags[e] ? index[index[e]] - (1ll << 40) : -1; }
 )";
 
 TEST_CASE("buffers of all types are filled and checked", "[own_family]") {

@@ -82,8 +82,12 @@ TEST_CASE("outputs of integers wrap around", "[check]") {
   CHECK(value("x[0] - 5", DataType::uint32) == 4294967294);
   CHECK(value("250 + x[0]*x[0]", DataType::uint8) == 3);
   CHECK(value("65535 + x[0]", DataType::uint16) == 2);
+  CHECK(value("125 + x[0]", DataType::int8) == -128);
+  CHECK(value("-2^15 - x[0]", DataType::int16) == 32765);
+  CHECK(value("x[0] > 2", DataType::boolean) == 1);
   CHECK(value("2^31", DataType::int32) == -2147483648.0);
   CHECK(value("-2^31 - 1", DataType::int32) == 2147483647);
+  CHECK(value("-2^52 - 1", DataType::int64) == -4503599627370497);
   CHECK(value("2^52 + 1", DataType::uint64) == 4503599627370497);
 }
 

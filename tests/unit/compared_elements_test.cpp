@@ -110,7 +110,8 @@ TEST_CASE("unwritten elements are NaN in floating-point outputs that are not inp
     CHECK(!is_nan(BufferRole::in_out, type));
   }
   for (const DataType type :
-       {DataType::int32, DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64})
+       {DataType::int32, DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64,
+        DataType::int8, DataType::int16, DataType::int64, DataType::boolean})
     CHECK(!is_nan(BufferRole::output, type));
 }
 

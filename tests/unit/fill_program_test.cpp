@@ -18,7 +18,8 @@ namespace {
 
 constexpr DataType kTypes[] = {DataType::fp64,   DataType::fp32,   DataType::fp16,
                                DataType::bf16,   DataType::int32,  DataType::uint8,
-                               DataType::uint16, DataType::uint32, DataType::uint64};
+                               DataType::uint16, DataType::uint32, DataType::uint64,
+                               DataType::int8,   DataType::int16,  DataType::int64};
 
 /// The element that a fill stores, read back as fp64.
 double stored(double value, DataType type) {
@@ -128,6 +129,8 @@ TEST_CASE("every type stores the whole numbers of its range exactly", "[fill_pro
   CHECK(whole_numbers(DataType::fp16).high == 2048);
   CHECK(whole_numbers(DataType::bf16).high == 256);
   CHECK(whole_numbers(DataType::uint8).high == 255);
+  CHECK(whole_numbers(DataType::int8).low == -128);
+  CHECK(whole_numbers(DataType::boolean).high == 1);
   CHECK(whole_numbers(DataType::int32).low == -2147483648LL);
 }
 

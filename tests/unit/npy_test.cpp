@@ -77,6 +77,7 @@ TEST_CASE("elements of each type are read", "[npy]") {
   check_numbers<std::int32_t>("<i4", {-5, INT32_MAX}, {-5, INT32_MAX});
   check_numbers<std::uint32_t>("<u4", {5, UINT32_MAX}, {5, UINT32_MAX});
   check_numbers<std::int64_t>("<i8", {-5, 1LL << 40}, {-5, 0x1p40});
+  check_numbers<std::uint8_t>("|b1", {0, 1}, {0, 1});
   check_numbers<std::uint64_t>("<u8", {5, 1ULL << 63}, {5, 0x1p63});
   // bfloat16, as ml_dtypes stores it.
   for (const char* type : {"<V2", "|V2"})

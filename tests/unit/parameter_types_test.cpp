@@ -78,8 +78,13 @@ TEST_CASE("types that launches and buffers support", "[parameter_types]") {
   CHECK(element_type(type_named("__nv_bfloat16")) == DataType::bf16);
   CHECK(element_type(type_named("unsigned long long")) == DataType::uint64);
   CHECK(element_type(type_named("std::uint16_t")) == DataType::uint16);
-  for (const char* type : {"float4", "char", "short", "long long", "bool", "void", "Parameters"})
-    CHECK(!element_type(type_named(type)));
+  CHECK(element_type(type_named("char")) == DataType::int8);
+  CHECK(element_type(type_named("int8_t")) == DataType::int8);
+  CHECK(element_type(type_named("short")) == DataType::int16);
+  CHECK(element_type(type_named("int64_t")) == DataType::int64);
+  CHECK(element_type(type_named("long long")) == DataType::int64);
+  CHECK(element_type(type_named("bool")) == DataType::boolean);
+  for (const char* type : {"float4", "void", "Parameters"}) CHECK(!element_type(type_named(type)));
 }
 
 TEST_CASE("the largest error of rounding to a subnormal number", "[parameter_types]") {
