@@ -72,14 +72,6 @@ def is_expected(kernel, row):
         not line or re.search(rf":{line}\b", row["reason"]) is not None)
 
 
-def identity(kernel, row):
-    """Columns that prediction_errors.py joins a predicted and a measured time by."""
-    variant = row.get("variant", "")
-    place = kernel["draw"] or "named"
-    return {"key": "/".join([place, kernel["kernel"], variant, kernel["timed"].replace(" ", ",")]),
-            "family": kernel["kernel"], "variant": variant}
-
-
 def verify(kernel, options, declaration, place):
     begin = time.monotonic()
     rows = list(rows_of(options.gpuexp, ["verify", declaration, "--simulate", options.gpu,
@@ -102,17 +94,16 @@ def rounded(value):
 def predict(kernel, options, declaration, place):
     printed, error = run(options.gpuexp, ["predict", declaration, "--gpu", options.gpu, "--csv",
                                           *sizes(kernel)], place)
-    columns = ["predicted_time_us", "bound_by", "limit_time_us", "limit_by"]
+    columns = ["key", "predicted_time_us", "bound_by", "limit_time_us", "limit_by"]
     for cell in list(csv.DictReader(printed.splitlines())) or [{}]:
-        yield {**identity(kernel, cell), **{c: rounded(cell.get(c, "")) for c in columns},
-               "error": error}
+        yield {**{c: rounded(cell.get(c, "")) for c in columns}, "error": error}
 
 
 def measure(kernel, options, declaration, place):
-    columns = ["time_median_us", "floor_us", "predicted_time_us", "bound_by", "clock_sm_mhz"]
+    columns = ["key", "family", "variant", "status", "time_median_us", "floor_us",
+               "predicted_time_us", "bound_by", "reason"]
     for row in rows_of(options.gpuexp, ["run", declaration, *sizes(kernel)], place):
-        yield {**identity(kernel, row), "status": row["status"],
-               **{c: rounded(row.get(c, "")) for c in columns}, "reason": row["reason"]}
+        yield {c: rounded(row.get(c, "")) for c in columns}
 
 
 def main():
