@@ -52,7 +52,11 @@ void Progress::started(const std::vector<const Row*>& rows) {
 }
 
 void Progress::tick() {
-  if (enabled_ && steady_seconds() - drawn_s_ >= kRedrawSeconds) draw();
+  if (enabled_ && steady_seconds() - drawn_s_ >= kRedrawSeconds) draw(at_);
+}
+
+void Progress::verifying(const Row& row) {
+  if (enabled_) draw("verifying " + row.key);
 }
 
 void Progress::finished(const Row& row) {
@@ -68,13 +72,13 @@ void Progress::waiting(std::size_t rows) {
   tick();
 }
 
-void Progress::draw() {
+void Progress::draw(const std::string& what) {
   drawn_s_ = steady_seconds();
   const double of_group_s = std::min(drawn_s_ - group_started_s_, group_s_);
   const auto left_s = estimate_.left_s();
   const std::string left =
       left_s ? clock_text(std::max(0.0, *left_s - of_group_s)) + " left  " : "";
-  std::string line = fmt::format("[{}/{}] {}{}", done_, cells_, left, at_);
+  std::string line = fmt::format("[{}/{}] {}{}", done_, cells_, left, what);
   line.resize(std::min(line.size(), kLineWidth - 1));
   fmt::print(stderr, "\r{:<{}}", line, kLineWidth);
   std::fflush(stderr);

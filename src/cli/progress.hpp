@@ -20,6 +20,8 @@ class Progress {
 
   void kept(std::size_t cell);
   void started(const std::vector<const Row*>& rows);
+  /// Shows the verified row until the next tick.
+  void verifying(const Row& row);
   /// Redraws the line if it was last drawn at least 0.1 s ago.
   void tick();
   /// All launches have ended; `rows` rows wait for predictions.
@@ -28,7 +30,7 @@ class Progress {
   void finished(const Row& row);
 
  private:
-  void draw();
+  void draw(const std::string& what);
 
   std::size_t cells_;
   RunEstimate estimate_;

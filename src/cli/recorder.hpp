@@ -55,6 +55,7 @@ class Recorder final : public RunObserver {
   void row_timed(const Row& row) override;
   void row_finished(const Row& row) override;
   void count_started(const Row& row) override { progress_.started({&row}); }
+  void verification_started(const Row& row) override { progress_.verifying(row); }
   void uncounted(const Row& row, const std::string& why) override;
   void recovered(const std::string& why) override;
   void waiting_for_predictions(std::size_t rows) override { progress_.waiting(rows); }

@@ -26,6 +26,14 @@
 
 namespace gpuexp {
 
+/// Operations of host loops that compute a reference.
+struct HostOperations {
+  double of_all = 0;  ///< all elements are computed, in order
+  /// Pieces of ElementDraw::kPiece elements are computed, and share no values: an upper bound, in
+  /// proportion to the share of the elements, given for all of them.
+  double of_drawn = 0;
+};
+
 /// A parameter of a family, which configs may sweep as an axis.
 struct Parameter {
   std::string name;
@@ -311,6 +319,8 @@ struct Family {
       host_reference;
   /// Optional: number of operations of the reference, if it differs from the variants' number.
   Callback<double(const void* problem)> reference_operations;
+  /// Optional: those of its host loops, if they compute values that several elements share once.
+  Callback<HostOperations(const void* problem)> host_operations;
   /// Optional: the result for unrounded inputs, with which the error columns compare.
   Callback<Steps(const void* problem, const void* data, const std::vector<ReferenceView>&)>
       accuracy_reference;

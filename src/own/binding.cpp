@@ -258,20 +258,21 @@ class Binder {
 
   void check_check(const DeclaredCheck& declared) const {
     const std::string& output = declared.check.output();
-    const auto index = bound_->buffer_named(output);
-    std::vector<std::string> outputs;
-    for (const BoundBuffer& buffer : bound_->buffers) {
-      if (is_output(buffer.role)) outputs.push_back(buffer.declared.name);
-    }
-    if (!index || !is_output(bound_->buffers[*index].role))
-      fail_at(declared.place, fmt::format("'{}' is not an output{}", shorten(output),
-                                          allowed_names(output, outputs)));
+    check_is_output(*bound_, output, declared.place);
     check_reads(declared, declared.check.expression().root());
   }
 
   void check_reads(const DeclaredCheck& declared, const Node& node) const {
-    const auto index =
-        node.kind == NodeKind::index ? bound_->buffer_named(node.name) : std::nullopt;
+    const bool reads = node.kind == NodeKind::index || node.kind == NodeKind::name;
+    const auto index = reads ? bound_->buffer_named(node.name) : std::nullopt;
+    if (index && node.name == declared.check.output())
+      fail_at(after(declared.place, node.column),
+              fmt::format("'{0}' is the output; before({0}[...]) is its value before the launch{1}",
+                          node.name,
+                          bound_->buffers[*index].role == BufferRole::in_out
+                              ? ""
+                              : fmt::format(", if it is declared as 'in_out {}'",
+                                            own::text_of(bound_->buffers[*index].declared))));
     if (index && bound_->buffers[*index].role == BufferRole::workspace)
       fail_at(after(declared.place, node.column),
               fmt::format("'{}' is a workspace, without contents before the launch; a check can "

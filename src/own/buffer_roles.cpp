@@ -4,6 +4,9 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/names.hpp"
 
 namespace gpuexp::own {
 
@@ -93,7 +96,38 @@ void check_steps(const Bound& bound, const BoundVariant& variant) {
                      variant.id));
 }
 
+/// Why a buffer that a check states is an input, and how to declare it otherwise.
+std::string input_text(const BoundBuffer& buffer) {
+  const std::string declared = text_of(buffer.declared);
+  if (buffer.declared.role)
+    return fmt::format("it is declared as 'in {0}'; if a kernel writes it, declare 'in_out {0}'",
+                       declared);
+  if (buffer.variable)
+    return fmt::format(
+        "a variable without a role is an input; if a kernel writes it, declare 'in_out {}'",
+        declared);
+  return fmt::format(
+      "launches pass it only to const pointers; if a kernel writes it, remove const from its "
+      "parameter, and declare 'in_out {}'",
+      declared);
+}
+
 }  // namespace
+
+void check_is_output(const Bound& bound, const std::string& name, const Place& place) {
+  std::vector<std::string> outputs;
+  for (const BoundBuffer& buffer : bound.buffers) {
+    if (is_output(buffer.role)) outputs.push_back(buffer.declared.name);
+  }
+  if (std::ranges::find(outputs, name) != outputs.end()) return;
+  const auto index = bound.buffer_named(name);
+  if (index && bound.buffers[*index].role == BufferRole::input)
+    fail(bound.file, place,
+         fmt::format("'{}' is an input, and not an output, because {}; outputs: {}", name,
+                     input_text(bound.buffers[*index]), fmt::join(outputs, ", ")));
+  fail(bound.file, place,
+       fmt::format("'{}' is not an output{}", shorten(name), allowed_names(name, outputs)));
+}
 
 void set_roles(Bound& bound) {
   for (std::size_t i = 0; i < bound.buffers.size(); ++i)

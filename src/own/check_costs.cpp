@@ -44,7 +44,7 @@ CheckCost cost_of(const Bound& bound, std::size_t output, const OwnProblem& prob
   const CompiledCheck compiled = compiled_without_rounding(bound, output, problem, no_data);
   const CheckProgram& program = compiled.program;
   return {program.cost, program.unsplit_cost + (program.cost - program.unsplit_cost) / kSumParts,
-          compiled.terms};
+          compiled.terms, compiled.shared_cost};
 }
 
 }  // namespace gpuexp::own

@@ -19,6 +19,7 @@ struct CheckCost {
   double operations = 0;   ///< executed instructions
   double in_sequence = 0;  ///< executed by one thread if kSumParts threads share long sums
   double terms = 0;        ///< added terms of all sums
+  SharedCost on_host;      ///< executed instructions on average, if SumValues keeps shared sums
 };
 CheckCost cost_of(const Bound& bound, std::size_t output, const OwnProblem& problem);
 

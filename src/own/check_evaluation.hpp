@@ -271,14 +271,39 @@ GPUEXP_HOST_DEVICE inline int after(const CheckProgram& program, State& state, i
   return state.attempts > 0 ? end_attempt(state, {}) : program.instruction_count;
 }
 
-// Executes instructions from `at` up to the end of the program, or until the thread waits for parts
-// of a sum. Returns the next instruction.
-template <class Elements, class Threads>
-GPUEXP_HOST_DEVICE inline int run(const CheckProgram& program, State& state, int at,
-                                  const Elements& elements, const Threads& threads) {
-  while (at < program.instruction_count) {
+/// No values of sums are shared by elements. Other types keep them: `sum_at(begin)` returns the
+/// shared sum whose computation begins at this instruction, or null, and the sum has a `begin` and
+/// an `end`, the first instruction after it. `take(sum, state)` replaces the number of terms on the
+/// stack by the sum's value if it is kept, and `keep(sum, state, was_exact)` keeps the value on the
+/// stack; `was_exact` is State::is_exact before it.
+struct NoSharedSums {
+  static constexpr bool kShares = false;
+};
+
+// Executes the instruction, or takes or computes the shared sum that begins there. Returns the next
+// instruction.
+template <class Elements, class Threads, class Shared>
+GPUEXP_HOST_DEVICE inline int step(const CheckProgram& program, State& state, int at,
+                                   const Elements& elements, const Threads& threads,
+                                   Shared& shared) {
+  if constexpr (Shared::kShares) {
+    if (const auto* const sum = shared.sum_at(at)) {
+      if (shared.take(*sum, state)) return sum->end;
+      return shared_sum(program, state, *sum, elements, threads, shared);
+    }
+  }
+  return execute(program, state, at, elements, threads);
+}
+
+// Executes instructions from `at` up to `end`, or until the thread waits for parts of a sum.
+// Returns the next instruction, which is after `end` if a fault ends more than these instructions.
+template <class Elements, class Threads, class Shared>
+GPUEXP_HOST_DEVICE inline int run(const CheckProgram& program, State& state, int at, int end,
+                                  const Elements& elements, const Threads& threads,
+                                  Shared& shared) {
+  while (at < end) {
     state.fault.instruction = at;
-    at = execute(program, state, at, elements, threads);
+    at = step(program, state, at, elements, threads, shared);
     if (!state.is_interrupted) continue;
     if (waits_for_parts(state)) return at;
     at = after(program, state, at);
@@ -299,6 +324,32 @@ GPUEXP_HOST_DEVICE inline int join_parts(const CheckProgram& program, State& sta
   end_sum(program, state, program.instructions[next].number);
   state.split = {};
   return after(program, state, next + 1);
+}
+
+// Computes a shared sum, and keeps its value unless a fault ends it. One thread computes it:
+// threads that share an element keep no sums.
+template <class Elements, class Threads, class Sum, class Shared>
+GPUEXP_HOST_DEVICE inline int shared_sum(const CheckProgram& program, State& state, const Sum& sum,
+                                         const Elements& elements, const Threads& threads,
+                                         Shared& shared) {
+  static_assert(Threads::kSize == 1, "only one thread shares sums");
+  const bool was_exact = state.is_exact;
+  const bool was_split = state.split.level >= 0;
+  state.is_exact = true;
+  // The first instruction without step(), which would call this function for it.
+  int at = execute(program, state, sum.begin, elements, threads);
+  const auto continue_sum = [&] {
+    if (state.is_interrupted && !waits_for_parts(state)) at = after(program, state, at);
+    if (!state.is_interrupted) at = run(program, state, at, sum.end, elements, threads, shared);
+  };
+  continue_sum();
+  while (!was_split && waits_for_parts(state)) {
+    at = join_parts(program, state, threads);
+    continue_sum();
+  }
+  if (state.is_interrupted || state.fault.kind != CheckFaultKind::none || at != sum.end) return at;
+  shared.keep(sum, state, was_exact);
+  return at;
 }
 
 // ---- the result as an element of the output
@@ -361,20 +412,22 @@ GPUEXP_HOST_DEVICE inline Checked as_output(const CheckProgram& program, State& 
 /// represents it: numbers beyond its range become infinite, and integers wrap around. Both numbers
 /// are NaN if there is a fault. `elements` returns an element of a BufferView. Host and device give
 /// bitwise-identical values for any number of threads, except for functions that CheckOp does not
-/// define by arithmetic, such as exp, log and pow.
-template <class Elements, class Threads = check_detail::OneThread>
+/// define by arithmetic, such as exp, log and pow. Values of `shared` sums (own/shared_sums.hpp)
+/// change neither the result nor the fault.
+template <class Elements, class Threads, class Shared>
 GPUEXP_HOST_DEVICE inline Checked evaluate_with(const CheckProgram& program, std::int64_t element,
                                                 const Elements& elements, CheckFault& fault,
-                                                const Threads& threads = {}) {
+                                                const Threads& threads, Shared& shared) {
   check_detail::State state;
   for (int d = program.rank - 1; d >= 0; --d) {
     state.indices[d] = static_cast<double>(element % program.extents[d]);
     element /= program.extents[d];
   }
-  int at = check_detail::run(program, state, 0, elements, threads);
+  const int end = program.instruction_count;
+  int at = check_detail::run(program, state, 0, end, elements, threads, shared);
   while (threads.all_wait(check_detail::waits_for_parts(state))) {
     at = check_detail::join_parts(program, state, threads);
-    at = check_detail::run(program, state, at, elements, threads);
+    at = check_detail::run(program, state, at, end, elements, threads, shared);
   }
   Checked result;
   if (state.fault.kind == CheckFaultKind::none) result = check_detail::as_output(program, state);
@@ -382,6 +435,15 @@ GPUEXP_HOST_DEVICE inline Checked evaluate_with(const CheckProgram& program, std
   if (fault.kind != CheckFaultKind::none)
     return {static_cast<double>(NAN), static_cast<double>(NAN)};
   return result;
+}
+
+/// The same without shared sums.
+template <class Elements, class Threads = check_detail::OneThread>
+GPUEXP_HOST_DEVICE inline Checked evaluate_with(const CheckProgram& program, std::int64_t element,
+                                                const Elements& elements, CheckFault& fault,
+                                                const Threads& threads = {}) {
+  check_detail::NoSharedSums none;
+  return evaluate_with(program, element, elements, fault, threads, none);
 }
 
 /// The same from elements in memory.

@@ -65,13 +65,9 @@ class HeadReader {
 // Errors that do not depend on parameters and buffers.
 class CheckRules {
  public:
-  CheckRules(const std::string& output, const std::vector<std::string>& indices)
-      : output_(output), scope_(indices) {}
+  explicit CheckRules(const std::vector<std::string>& indices) : scope_(indices) {}
 
   void apply(const Node& node) {
-    if ((node.kind == NodeKind::index || node.kind == NodeKind::name) && node.name == output_)
-      fail(node, fmt::format("'{0}' is the output; before({0}[...]) is its value before the launch",
-                             output_));
     if (node.kind == NodeKind::call) apply_to_call(node);
     if (node.kind == NodeKind::sum) return apply_to_sum(node);
     for (const NodePointer& operand : node.operands)
@@ -105,7 +101,6 @@ class CheckRules {
     --sums_;
   }
 
-  const std::string& output_;
   std::vector<std::string> scope_;
   int sums_ = 0;
 };
@@ -230,7 +225,7 @@ Check Check::parse(std::string_view text) {
   if (indices.empty()) head.fail("the indices '[i]'");
   head.require('=', "'=' after the output");
   Expression expression = Expression::parse(text, head.position());
-  CheckRules(output, indices).apply(expression.root());
+  CheckRules(indices).apply(expression.root());
   return {trimmed(text), std::move(output), std::move(indices), std::move(expression)};
 }
 

@@ -16,6 +16,7 @@
 #include "base/types.hpp"
 #include "own/check_program.hpp"
 #include "own/expression.hpp"
+#include "own/shared_sums.hpp"
 
 namespace gpuexp::own {
 
@@ -40,6 +41,10 @@ struct CompiledCheck {
   std::vector<const Node*> nodes;  ///< by instruction; as long as the check exists
   /// Upper bound on the terms that all sums add for one element, counted as in CheckProgram::cost.
   double terms = 0;
+  /// Sums that several elements of the output share, in no order.
+  std::vector<SharedSum> shared_sums;
+  /// Instructions that one element executes on average if SumValues keeps the shared sums.
+  SharedCost shared_cost;
 };
 
 /// Numbers of roundings, for a tolerance of (summed + operations) × unit roundoff ×

@@ -108,7 +108,7 @@ class CheckCompiler {
       add_index(check_.indices()[d], 0, static_cast<double>(extents[d]) - 1);
     add_value(check_.expression().root());
     program_.rounding.unit = ranges_.unit(check_.expression().root());
-    return {program_, nodes_, terms_};
+    return {program_, nodes_, terms_, shared_sums_, shared_cost_};
   }
 
  private:
@@ -134,6 +134,7 @@ class CheckCompiler {
       fail(column, fmt::format("the index '{}' has the name of a {}; rename the index", name,
                                is_parameter ? "parameter" : "buffer"));
     indices_.push_back(name);
+    index_extents_.push_back(last + 1);
     ranges_.push_index(name, last);
   }
 
@@ -152,6 +153,8 @@ class CheckCompiler {
                                     kMaxStack));
     program_.cost += executions_;
     if (!is_in_split_) program_.unsplit_cost += executions_;
+    shared_cost_.of_all += executions_ * computed_.of_all;
+    shared_cost_.of_drawn += executions_ * computed_.of_drawn;
     program_.instructions[program_.instruction_count] = {op, operand, number};
     nodes_.push_back(&node);
     return program_.instruction_count++;
@@ -286,11 +289,50 @@ class CheckCompiler {
 
   void add_sum(const Node& node) {
     add_exact(node.operand(0));
+    const std::int32_t first = program_.instruction_count;
+    const SharedCost enclosing = computed_;
+    std::optional<SharedSum> shared = shared_sum(node);
+    if (shared) {
+      computed_.of_all = std::min(computed_.of_all, shared->computed.of_all);
+      computed_.of_drawn = std::min(computed_.of_drawn, shared->computed.of_drawn);
+      enclosing_shared_.push_back(*shared);
+    }
     const std::optional<std::int32_t> skip = add_invariant(node);
     const std::int32_t begin = add(node, CheckOp::sum_begin, 0);
     add_terms(node, begin);
     set_target(begin);
     if (skip) set_target(*skip);
+    if (!shared) return;
+    enclosing_shared_.pop_back();
+    computed_ = enclosing;
+    shared->begin = first;
+    shared->end = program_.instruction_count;
+    shared_sums_.push_back(*shared);
+  }
+
+  /// The sum with the indices that it uses, if evaluations of several elements share its values.
+  std::optional<SharedSum> shared_sum(const Node& node) const {
+    // The parts of a split sum are added in another order than the terms of a sum within it.
+    const bool is_within_sum = indices_.size() > buffers_.output_extents.size();
+    if (is_within_sum && may_be_split(node, ranges_)) return std::nullopt;
+    std::vector<bool> uses;
+    for (const std::string& index : indices_)
+      uses.push_back(uses_name(node, {index}));
+    std::optional<SharedSum> shared = sum_of(uses, index_extents_, buffers_.output_extents.size());
+    const bool adds_nothing =
+        shared && !enclosing_shared_.empty() && !shared->is_shared_more(enclosing_shared_.back());
+    return adds_nothing ? std::nullopt : shared;
+  }
+
+  /// Whether the sum or a sum in its terms may have kMinSplitTerms terms.
+  static bool may_be_split(const Node& node, CheckRanges ranges) {
+    if (node.kind == NodeKind::sum) {
+      const double terms = ranges.max_terms(node);
+      if (!(terms < kMinSplitTerms)) return true;
+      ranges.push_index(node.name, terms - 1);
+    }
+    return std::ranges::any_of(
+        node.operands, [&](const NodePointer& operand) { return may_be_split(*operand, ranges); });
   }
 
   void add_terms(const Node& node, std::int32_t begin) {
@@ -302,10 +344,12 @@ class CheckCompiler {
     executions_ *= terms;
     is_in_split_ = is_in_split_ || terms >= kMinSplitTerms;
     add_index(node.name, node.column, terms - 1);
+    index_extents_.back() = bound;
     add_value(node.operand(1));
     add(node, CheckOp::sum_next, -1, begin + 1, ranges_.unit(node.operand(1)));
     terms_ += executions_;
     indices_.pop_back();
+    index_extents_.pop_back();
     ranges_.pop_index();
     executions_ = executions;
     is_in_split_ = is_in_split;
@@ -389,15 +433,20 @@ class CheckCompiler {
   const Names& parameters_;
   const CheckBuffers& buffers_;
   CheckProgram program_;
-  std::vector<const Node*> nodes_;    // by instruction
-  std::vector<std::string> indices_;  // the output's, then those of enclosing sums
-  CheckRanges ranges_;                // knows the same indices
+  std::vector<const Node*> nodes_;     // by instruction
+  std::vector<std::string> indices_;   // the output's, then those of enclosing sums
+  std::vector<double> index_extents_;  // their numbers of values; infinite without a known bound
+  CheckRanges ranges_;                 // knows the same indices
   std::map<std::string, std::int32_t> views_;
   std::map<const Node*, std::int32_t> kept_;  // slots of values that are computed before a sum
   std::int32_t kept_count_ = 0;
   double executions_ = 1;  // upper bound for the next instruction, per element
   bool is_in_split_ = false;
   double terms_ = 0;
+  std::vector<SharedSum> shared_sums_;
+  std::vector<SharedSum> enclosing_shared_;
+  SharedCost computed_{1, 1};  // shares of `executions_` that remain because of enclosing_shared_
+  SharedCost shared_cost_;
   int stack_ = 0;
 };
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "base/stored_element.hpp"
-#include "own/check_evaluation.hpp"
+#include "own/host_evaluation.hpp"
 
 namespace gpuexp::own {
 
@@ -88,7 +89,8 @@ Steps values_step(const ReferenceView& to, std::int64_t count, const void* data,
   return steps;
 }
 
-Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram& program) {
+Steps check_step(const ReferenceView& to, std::int64_t count, const CompiledCheck& check) {
+  const CheckProgram& program = check.program;
   const bool by_block = is_faster_by_block(program, drawn_elements(to.draw, count));
   KernelStep step = step_of(by_block ? device_kernels().check_by_block : device_kernels().check,
                             count, to.value, to.magnitude, count, to.draw, program);
@@ -96,12 +98,9 @@ Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram
     step.shape.grid.x = std::min(count, kMaxBlocks);
     step.shape.block.x = kSumParts;
   }
-  const auto evaluate_range = [to, program](std::int64_t first, std::int64_t end) {
-    for (std::int64_t i = first; i < end; ++i) {
-      const Checked checked = evaluate(program, i);
-      to.value[i] = checked.value;
-      to.magnitude[i] = checked.magnitude;
-    }
+  const auto on_host = std::make_shared<HostEvaluation>(check);
+  const auto evaluate_range = [to, on_host](std::int64_t first, std::int64_t end) {
+    on_host->evaluate(to, first, end);
   };
   return with_host_loop(Steps(std::move(step)), {count, evaluate_range, to.value, sizeof(double)});
 }

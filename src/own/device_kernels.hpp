@@ -8,6 +8,8 @@
 
 namespace gpuexp::own {
 
+struct CompiledCheck;
+
 /// Host stubs of the kernels, which gpu/own_kernels.cu sets. Null in a build without CUDA, where no
 /// GPU launches them.
 struct DeviceKernels {
@@ -32,7 +34,9 @@ Steps fill_step(void* to, std::int64_t count, const FillProgram& fill);
 /// have one magnitude: the largest finite magnitude of an element.
 Steps values_step(const ReferenceView& to, std::int64_t count, const void* data, DataType type);
 
-/// Computes the drawn elements of an output with `count` elements, and their magnitudes.
-Steps check_step(const ReferenceView& to, std::int64_t count, const CheckProgram& program);
+/// Computes the drawn elements of an output with `count` elements, and their magnitudes. The host
+/// loop keeps values of shared sums (own/host_evaluation.hpp), so the check's inputs must not
+/// change between its calls.
+Steps check_step(const ReferenceView& to, std::int64_t count, const CompiledCheck& check);
 
 }  // namespace gpuexp::own

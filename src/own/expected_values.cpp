@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/names.hpp"
 #include "own/array_files.hpp"
 #include "own/buffer_contents.hpp"
+#include "own/buffer_roles.hpp"
 #include "own/device_kernels.hpp"
 #include "own/module_variables.hpp"
 #include "own/output_checks.hpp"
@@ -50,21 +50,6 @@ Steps file_values(const ReferenceView& to, std::shared_ptr<const std::vector<dou
 
 // ---- errors
 
-std::vector<std::string> outputs_of(const Bound& bound) {
-  std::vector<std::string> outputs;
-  for (const BoundBuffer& buffer : bound.buffers)
-    if (is_output(buffer.role)) outputs.push_back(buffer.declared.name);
-  return outputs;
-}
-
-void check_is_output(const Bound& bound, const DeclaredValues& values) {
-  const std::vector<std::string> outputs = outputs_of(bound);
-  if (std::ranges::find(outputs, values.output) != outputs.end()) return;
-  fail(bound.file, values.place,
-       fmt::format("'{}' is not an output{}", shorten(values.output),
-                   allowed_names(values.output, outputs)));
-}
-
 void require_tolerance(const Bound& bound, std::size_t output, const Place& place) {
   if (bound.tolerance || is_integer(bound.buffers[output].type)) return;
   fail(
@@ -89,11 +74,27 @@ void check_reference(const Bound& bound) {
                   "a check; remove the reference or a check"));
 }
 
+// ---- operations
+
+/// Instructions of the reference launch. Assumed, not measured: a launch executes 60 instructions
+/// for 4 bytes of each buffer that it uses, as the simulator assumes of variants.
+double launched_operations(const Bound& bound, const OwnProblem& problem) {
+  constexpr double kPerElement = 60;
+  double operations = 0;
+  if (!problem.unmet.empty() || !bound.reference) return operations;
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    if (bound.reference->passes(i))
+      operations += kPerElement * static_cast<double>(problem.count(i)) *
+                    static_cast<double>(size_of(bound.buffers[i].type)) / 4;
+  }
+  return operations;
+}
+
 }  // namespace
 
 void check_expected_values(const Bound& bound) {
   for (const DeclaredValues& values : bound.expected_files) {
-    check_is_output(bound, values);
+    check_is_output(bound, values.output, values.place);
     require_tolerance(bound, *bound.buffer_named(values.output), values.array.place);
   }
   if (bound.reference) check_reference(bound);
@@ -126,7 +127,7 @@ Steps expected_values(const Bound& bound, const OwnProblem& problem, const OwnDa
     if (!view) continue;
     switch (bound.expected_by(i)) {
       case ExpectedBy::check:
-        steps += check_step(view, problem.count(i), program_of(bound, i, problem, data));
+        steps += check_step(view, problem.count(i), compiled_check(bound, i, problem, data));
         break;
       case ExpectedBy::file:
         steps += file_values(view, bound.arrays->numbers(bound.file_of(i)->array));
@@ -158,17 +159,13 @@ bool has_only_checks(const Bound& bound) {
 }
 
 double expected_values_operations(const Bound& bound, const OwnProblem& problem) {
-  if (!problem.unmet.empty()) return 0;
-  // Assumed, not measured: a launch executes 60 instructions for 4 bytes of each buffer that it
-  // uses, as the simulator assumes of variants.
-  constexpr double kPerElement = 60;
-  double operations = reference_operations(bound, problem);
-  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
-    if (bound.reference && bound.reference->passes(i))
-      operations += kPerElement * static_cast<double>(problem.count(i)) *
-                    static_cast<double>(size_of(bound.buffers[i].type)) / 4;
-  }
-  return operations;
+  return reference_operations(bound, problem) + launched_operations(bound, problem);
+}
+
+HostOperations expected_values_on_host(const Bound& bound, const OwnProblem& problem) {
+  const double launched = launched_operations(bound, problem);
+  const HostOperations checks = host_check_operations(bound, problem);
+  return {checks.of_all + launched, checks.of_drawn + launched};
 }
 
 std::string expected_values_text(const Bound& bound) {

@@ -27,8 +27,10 @@ Steps expected_values(const Bound& bound, const OwnProblem& problem, const OwnDa
 /// Whether host loops can compute all expected values: all are those of checks.
 bool has_only_checks(const Bound& bound);
 
-/// Operations of these steps in the simulator.
+/// Operations of these steps in the simulator if every element is computed by itself, and as host
+/// loops compute them.
 double expected_values_operations(const Bound& bound, const OwnProblem& problem);
+HostOperations expected_values_on_host(const Bound& bound, const OwnProblem& problem);
 
 /// Sentences about files and launches for the derivation of the tolerance; empty if there are none.
 std::string expected_values_text(const Bound& bound);

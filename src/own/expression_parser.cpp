@@ -81,6 +81,36 @@ constexpr std::array<BinaryRule, 13> kBinaryRules{
      {"/", NodeKind::divide, 5},
      {"%", NodeKind::remainder, 5}}};
 
+// ---- functions of C and CUDA
+
+/// "expf" and "__expf" without what shows the type or the precision: "exp".
+std::string_view without_type(std::string_view function) {
+  if (function.starts_with("__")) function.remove_prefix(2);
+  if (function.ends_with('f') && function != "erf") function.remove_suffix(1);
+  return function;
+}
+
+/// The function of a declaration that computes the same as one of C or CUDA: "max" for "fmaxf". The
+/// name itself if there is none.
+std::string_view name_in_declarations(std::string_view function,
+                                      const std::vector<std::string>& names) {
+  const std::string_view plain = without_type(function);
+  const std::string_view without_f = plain.starts_with('f') ? plain.substr(1) : plain;
+  for (const std::string_view name : {plain, without_f}) {
+    if (std::ranges::find(names, name) != names.end()) return name;
+  }
+  return function;
+}
+
+/// The operators for a function of C that declarations lack; empty for others.
+std::string_view instead_of_function(std::string_view function) {
+  if (function == "fma" || function == "mad") return "a*b + c";
+  if (function == "fmod") return "a % b";
+  if (function == "exp2") return "2^a";
+  if (function == "fdivide") return "a / b";
+  return "";
+}
+
 // A recursive-descent parser. Binary operators are parsed by precedence climbing.
 class ExpressionParser {
  public:
@@ -92,9 +122,7 @@ class ExpressionParser {
   ParsedTree parse() {
     NodePointer root = parse_conditional();
     if (!is_prefix_ && token_.kind != ExpressionTokenKind::end) {
-      const std::string_view hint =
-          token_.text == "=" ? "; write == to compare" : "; expected an operator or the end";
-      fail(fmt::format("found {} after '{}'{}", found(), shorten(consumed()), hint));
+      fail(fmt::format("found {} after '{}'{}", found(), shorten(consumed()), hint_for_rest()));
     }
     return {std::move(root), token_.column};
   }
@@ -112,6 +140,13 @@ class ExpressionParser {
     return token_.kind == ExpressionTokenKind::end ? "the end" : "'" + shorten(token_.text) + "'";
   }
   std::string_view consumed() const { return trimmed(text_.substr(begin_, last_end_ - begin_)); }
+
+  std::string_view hint_for_rest() const {
+    if (token_.text == "=") return "; write == to compare";
+    const bool is_last = trimmed(text_.substr(token_.column)) == ";";
+    return is_last ? "; remove it, because no ';' ends a statement"
+                   : "; expected an operator or the end";
+  }
 
   void advance() {
     last_end_ = token_.column + token_.text.size();
@@ -345,8 +380,13 @@ class ExpressionParser {
     for (const FunctionRule& rule : function_rules())
       names.emplace_back(rule.name);
     std::sort(names.begin(), names.end());
+    const std::string_view operators = instead_of_function(without_type(function.text));
+    if (!operators.empty())
+      fail_at(function.column,
+              fmt::format("unknown function '{}'; write {}", shorten(function.text), operators));
+    const std::string_view name = name_in_declarations(function.text, names);
     fail_at(function.column, fmt::format("unknown function '{}'{}", shorten(function.text),
-                                         allowed_names(function.text, names)));
+                                         allowed_names(name, names)));
   }
 
   std::string_view text_;

@@ -51,6 +51,11 @@ void refuse_cancellation(const Bound& bound, std::size_t output, const OwnProble
 
 // ---- costs
 
+// On one core of an AMD EPYC, an interpreted instruction took 4 to 10 ns: 2 to 5 of the 5·10^8
+// operations per second that the simulated executor expects. On a GPU it is not measured. An
+// estimate that is too high compares fewer elements, but never takes longer than expected.
+constexpr double kPerInstruction = 20;
+
 /// "0.5 million", "69 billion".
 std::string count_text(double count) {
   return count < 1e9 ? fmt::format("{:.3g} million", count / 1e6)
@@ -116,14 +121,22 @@ CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem
 
 double reference_operations(const Bound& bound, const OwnProblem& problem) {
   if (!problem.unmet.empty()) return 0;
-  // On one core of an AMD EPYC, an interpreted instruction took 4 to 10 ns: 2 to 5 of the 5·10^8
-  // operations per second that the simulated executor expects. On a GPU it is not measured. An
-  // estimate that is too high compares fewer elements, but never takes longer than expected.
-  constexpr double kPerInstruction = 20;
   double operations = 0;
   for (const std::size_t i : bound.checked_outputs())
     operations += static_cast<double>(problem.count(i)) * kPerInstruction *
                   cost_of(bound, i, problem).operations;
+  return operations;
+}
+
+HostOperations host_check_operations(const Bound& bound, const OwnProblem& problem) {
+  HostOperations operations;
+  if (!problem.unmet.empty()) return operations;
+  for (const std::size_t i : bound.checked_outputs()) {
+    const double elements = static_cast<double>(problem.count(i)) * kPerInstruction;
+    const SharedCost cost = cost_of(bound, i, problem).on_host;
+    operations.of_all += elements * cost.of_all;
+    operations.of_drawn += elements * cost.of_drawn;
+  }
   return operations;
 }
 

@@ -17,7 +17,9 @@ CompiledCheck compiled_check(const Bound& bound, std::size_t output, const OwnPr
 CheckProgram program_of(const Bound& bound, std::size_t output, const OwnProblem& problem,
                         const OwnData& data);
 
-/// Operations of the checks of all outputs, as many as take the time of their interpretation.
+/// Operations of the checks of all outputs, as many as take the time of their interpretation: if
+/// every element is computed by itself, and as the host computes them (own/host_evaluation.hpp).
 double reference_operations(const Bound& bound, const OwnProblem& problem);
+HostOperations host_check_operations(const Bound& bound, const OwnProblem& problem);
 
 }  // namespace gpuexp::own

@@ -10,10 +10,10 @@
 #include "base/text.hpp"
 #include "own/binding.hpp"
 #include "own/buffer_contents.hpp"
-#include "own/check_evaluation.hpp"
 #include "own/check_tolerance.hpp"
 #include "own/exact_sums.hpp"
 #include "own/expected_values.hpp"
+#include "own/host_evaluation.hpp"
 #include "own/launch_limits.hpp"
 #include "own/module_variables.hpp"
 #include "own/output_checks.hpp"
@@ -51,7 +51,7 @@ std::shared_ptr<const void> exact_problem(const Bound& bound, const Values& valu
 
 // ---- references
 
-/// The references of the requested outputs; calls `evaluate` with view, count and program.
+/// The references of the requested outputs; calls `evaluate` with view, count and check.
 template <class Evaluate>
 void for_requested(const Bound& bound, const OwnProblem& problem, const OwnData& data,
                    const std::vector<ReferenceView>& views, const Evaluate& evaluate) {
@@ -59,7 +59,7 @@ void for_requested(const Bound& bound, const OwnProblem& problem, const OwnData&
   for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
     if (!is_output(bound.buffers[i].role)) continue;
     const ReferenceView& view = views[next++];
-    if (view) evaluate(view, problem.count(i), program_of(bound, i, problem, data));
+    if (view) evaluate(view, problem.count(i), compiled_check(bound, i, problem, data));
   }
 }
 
@@ -147,16 +147,15 @@ void set_contents(Family& family, const SharedBound& bound) {
   family.reference_operations = [bound](const void* problem) {
     return expected_values_operations(*bound, as_problem(problem));
   };
+  family.host_operations = [bound](const void* problem) {
+    return expected_values_on_host(*bound, as_problem(problem));
+  };
   if (!has_only_checks(*bound)) return;
   family.host_reference = [bound](const void* problem, const void* data,
                                   const std::vector<ReferenceView>& views) {
     for_requested(*bound, as_problem(problem), as_data(data), views,
-                  [](const ReferenceView& view, std::int64_t count, const CheckProgram& program) {
-                    for (std::int64_t i = 0; i < count; ++i) {
-                      const Checked checked = evaluate(program, i);
-                      view.value[i] = checked.value;
-                      view.magnitude[i] = checked.magnitude;
-                    }
+                  [](const ReferenceView& view, std::int64_t count, const CompiledCheck& check) {
+                    HostEvaluation(check).evaluate(view, 0, count);
                   });
   };
 }

@@ -12,6 +12,14 @@ bool writes(const Variant& variant, const Buffer& buffer) {
   return is_output(buffer.role) && variant.fills(buffer.name);
 }
 
+/// Number of elements of the outputs that are compared.
+double compared_count(const Family& family, const void* problem, const Variant& variant) {
+  double elements = 0;
+  for (const std::size_t output : compared_outputs(family, variant))
+    elements += static_cast<double>(family.buffers[output].count(problem));
+  return elements;
+}
+
 template <class Condition>
 std::vector<std::size_t> buffers_where(const Family& family, const Condition& condition) {
   std::vector<std::size_t> found;
@@ -64,11 +72,24 @@ double reference_operations(const Family& family, const void* problem, const Var
 
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
                         double max_operations) {
-  double elements = 0;
-  for (const std::size_t output : compared_outputs(family, variant))
-    elements += static_cast<double>(family.buffers[output].count(problem));
-  const double operations = std::max(elements, reference_operations(family, problem, variant));
+  const double operations = std::max(compared_count(family, problem, variant),
+                                     reference_operations(family, problem, variant));
   return operations > max_operations ? max_operations / operations : 1.0;
+}
+
+double host_reference_operations(const Family& family, const void* problem,
+                                 const Variant& variant) {
+  if (family.host_operations) return family.host_operations(problem).of_all;
+  return reference_operations(family, problem, variant);
+}
+
+double affordable_host_share(const Family& family, const void* problem, const Variant& variant,
+                             double max_operations) {
+  if (!family.host_operations) return affordable_share(family, problem, variant, max_operations);
+  const HostOperations operations = family.host_operations(problem);
+  const double elements = compared_count(family, problem, variant);
+  if (std::max(elements, operations.of_all) <= max_operations) return 1.0;
+  return std::min(1.0, max_operations / std::max(elements, operations.of_drawn));
 }
 
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,

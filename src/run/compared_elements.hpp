@@ -42,6 +42,11 @@ double reference_operations(const Family& family, const void* problem, const Var
 double affordable_share(const Family& family, const void* problem, const Variant& variant,
                         double max_operations);
 
+/// The same for host loops, which may compute shared values once (Family::host_operations).
+double host_reference_operations(const Family& family, const void* problem, const Variant& variant);
+double affordable_host_share(const Family& family, const void* problem, const Variant& variant,
+                             double max_operations);
+
 /// Draws from the `available` elements that a launch has written about share × count elements, or
 /// more (family/draw_limits.hpp).
 ElementDraw affordable_draw(double share, std::int64_t count, std::int64_t available,

@@ -131,6 +131,7 @@ void GroupRun::verify_exact_sums() {
     if (!exact.family) continue;
     const Variant& same = *exact.family->find(variant(cell).id);
     const PhaseRange range(session_.tracer(), cell.row->key, "verify");
+    session_.observer().verification_started(*cell.row);
     attempt(cell, *exact.family, [&] {
       Verification verification;
       session_.timed(&RunTimes::verify,
@@ -185,6 +186,7 @@ void GroupRun::pass(CellState& cell, const Verification& verified) {
 
 void GroupRun::verify(CellState& cell, Mode mode, const char* when) {
   const PhaseRange range(session_.tracer(), cell.row->key, "verify");
+  session_.observer().verification_started(*cell.row);
   attempt(cell, [&] {
     Executor& executor = session_.executor();
     Verification verification;

@@ -16,6 +16,8 @@ class RunObserver {
   virtual void floor_measured(Mode, const std::vector<double>& /*samples_us*/) {}
   /// The group's blank rows: the rows that the results contain if the run ends now.
   virtual void group_started(const Group&, const std::vector<const Row*>&) {}
+  /// The row's launch and the expected values of its elements begin, which may take seconds.
+  virtual void verification_started(const Row&) {}
   virtual void sample_taken(const Cell&, int /*round*/, const Sample&) {}
   /// The SM clock under load, in MHz, during rounds `first` to `last` of the group.
   virtual void clock_read(const Group&, int /*first*/, int /*last*/, double /*mhz*/) {}

@@ -33,7 +33,7 @@ std::optional<double> launch_work(const Family& family, const std::vector<const 
     const double moved = work.moved_read + work.moved_written;
     instructions += operation_count(work) + work.untyped_operations +
                     kInstructionsPerElement * moved / sizeof(float) +
-                    reference_operations(family, problem.get(), *variant);
+                    host_reference_operations(family, problem.get(), *variant);
   }
   return instructions;
 } catch (const std::runtime_error&) {  // a declaration that cannot be evaluated at these values

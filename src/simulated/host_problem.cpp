@@ -27,6 +27,9 @@ constexpr std::int64_t kPart = 1 << 14;
 // Operations of the references of a problem, of which one core executes 5·10^8 or more per second.
 constexpr double kMaxSampleOperations = 5e8;
 constexpr double kMaxWholeOperations = 4e11;
+// The same for checks of kernel files, whose estimated operations are too high: about 5 s on one
+// core of an AMD EPYC.
+constexpr double kMaxWholeCheckOperations = 1.4e10;
 
 double element(const Comparison& c, std::int64_t i) {
   const auto* const array = static_cast<const unsigned char*>(c.got);
@@ -152,8 +155,9 @@ void HostProblem::poison(const Variant& variant) {
   simulator_.restore_variables();
   restore();
   const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
+  const double max_whole = family_.host_operations ? kMaxWholeCheckOperations : kMaxWholeOperations;
   draws_elements_ =
-      sampling_ || affordable_share(family_, problem_.get(), variant, kMaxWholeOperations) < 1;
+      sampling_ || affordable_host_share(family_, problem_.get(), variant, max_whole) < 1;
   if (!draws_elements_ && !family_.refers_to_results) {  // references do not depend on the launch
     simulator_.memory().make_all(simulator_.threads);
     for (Rank& rank : ranks_)
@@ -323,6 +327,18 @@ void HostProblem::poison_gaps(Rank& rank, std::size_t output) {
   poison_to(rank.buffers[output].bytes());
 }
 
+std::optional<std::int64_t> HostProblem::first_unwritten(const Rank& rank,
+                                                         std::size_t output) const {
+  const HostMemory& memory = rank.buffers[output];
+  std::size_t written = 0;  // bytes before the first gap
+  simulator_.memory().find(memory.data())->for_written([&](std::size_t first, std::size_t end) {
+    if (first == written) written = end;
+  });
+  if (written >= memory.bytes()) return std::nullopt;
+  const std::size_t size = size_of(family_.buffers[output].type(problem_.get()));
+  return static_cast<std::int64_t>(written / size);
+}
+
 void HostProblem::check_whole(Rank& rank, std::size_t output, Verification& result) {
   const Comparison c = comparison_of(rank, output);
   if (c.count == 0) return;
@@ -335,7 +351,8 @@ void HostProblem::check_whole(Rank& rank, std::size_t output, Verification& resu
 // Reads the written elements first, because restore() may overwrite them.
 void HostProblem::check_sample(Rank& rank, const Variant& variant, Verification& result) {
   const std::vector<std::size_t> outputs = compared_outputs(family_, variant);
-  const double share = affordable_share(family_, problem_.get(), variant, kMaxSampleOperations);
+  const double share =
+      affordable_host_share(family_, problem_.get(), variant, kMaxSampleOperations);
   std::vector<Sample> samples;
   for (const std::size_t output : outputs)
     samples.push_back(sample_of(rank, output, share));
@@ -376,7 +393,14 @@ HostProblem::Sample HostProblem::sample_of(Rank& rank, std::size_t output, doubl
   const std::int64_t count = family_.buffers[output].count(problem_.get());
   if (count == 0) return sample;
   const std::vector<ElementRange> stored = stored_ranges(rank, output);
-  sample.ranges = drawn(stored, affordable_draw(share, count, elements_of(stored), seed_));
+  const ElementDraw draw = affordable_draw(share, count, elements_of(stored), seed_);
+  sample.ranges = drawn(stored, draw);
+  // A random sample may miss it, and no value of an integer shows it.
+  if (const auto missing = was_sampled_ ? std::nullopt : first_unwritten(rank, output);
+      missing && !draw.has(*missing)) {
+    const auto next = std::ranges::upper_bound(sample.ranges, *missing, {}, &ElementRange::first);
+    sample.ranges.insert(next, {*missing, *missing + 1});
+  }
   for (const ElementRange& range : sample.ranges)
     sample.got.push_back(
         read_elements(rank.buffers[output].data(), type, range.first, range.end - range.first));

@@ -59,7 +59,8 @@ class HostProblem {
   /// Verifies the variant's last launch, and restores inputs that the launch changed. If the launch
   /// executed only some blocks, compares elements that these blocks wrote: all of them, or a random
   /// sample whose reference takes about one second. Otherwise compares all elements, or such a
-  /// sample if the reference of all takes more than minutes.
+  /// sample and the first element that no block wrote if the reference of all takes more than
+  /// minutes, or the checks of all take more than about 5 s.
   Verification check(const Variant& variant);
 
   MetricValues measured_metrics(const Variant& variant);
@@ -89,6 +90,8 @@ class HostProblem {
   std::string name_of(const Rank& rank, std::size_t buffer) const;
   Comparison comparison_of(const Rank& rank, std::size_t output) const;
   void poison_gaps(Rank& rank, std::size_t output);
+  /// The first element with an unwritten byte; empty if there is none.
+  std::optional<std::int64_t> first_unwritten(const Rank& rank, std::size_t output) const;
   void check(Rank& rank, const Variant& variant, Verification& result);
   void check_whole(Rank& rank, std::size_t output, Verification& result);
   void check_sample(Rank& rank, const Variant& variant, Verification& result);

@@ -307,7 +307,7 @@ std::string SimulationLimits::reference_refusal(const Family& family, const Vari
   if (steps.all().empty()) return "";
   if (const std::string why = state_->simulator.refusal(steps); !why.empty())
     return fmt::format("its reference cannot be executed: {}", why);
-  const double operations = reference_operations(family, problem, variant);
+  const double operations = host_reference_operations(family, problem, variant);
   if (state_->blocks.count == ExecutedBlocks::kAll || operations <= kMaxWork) return "";
   return fmt::format(
       "the launch of its reference has about {:.2g} instructions, too many to execute all of its "

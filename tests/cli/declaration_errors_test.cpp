@@ -206,7 +206,20 @@ TEST_CASE("errors of checks and arrays", "[machine_code]") {
   check_errors({
       {"k.cu", add_with("z[i] =", "z[i][j] ="), "k.cu:4:18: 'z' has 1 dimension, found 2 indices"},
       {"k.cu", add_with("z[i] = x[i] + y[i]\n_", "x[i] = 1\n_"),
-       "k.cu:4:18: 'x' is not an output; allowed: z"},
+       "k.cu:4:18: 'x' is an input, and not an output, because launches pass it only to const "
+       "pointers; if a kernel writes it, remove const from its parameter, and declare 'in_out "
+       "x[n]'; outputs: z"},
+      // The same message if the check reads x.
+      {"k.cu", add_with("z[i] = x[i] + y[i]\n_", "x[i] = x[i] + y[i]\n_"),
+       "k.cu:4:18: 'x' is an input, and not an output, because launches pass it only to const "},
+      {"k.cu", add_with("z[i] = x[i] + y[i]\n_", "x[i] = before(x[i]) + y[i]\n_"),
+       "k.cu:4:18: 'x' is an input, and not an output, because launches pass it only to const "},
+      {"k.cu", add_with("x[i] + y[i]\n_", "x[i] + y[i];\n_"),
+       "k.cu:4:36: found ';' after 'x[i] + y[i]'; remove it, because no ';' ends a statement"},
+      {"k.cu", add_with("x[i] + y[i]\n_", "x[i]; y[i]\n_"),
+       "k.cu:4:29: found ';' after 'x[i]'; expected an operator or the end"},
+      {"k.cu", add_with("= x[i] + y[i]\n_", "= fminf(x[i], y[i])\n_"),
+       "k.cu:4:25: unknown function 'fminf'; did you mean 'min'? allowed: "},
       {"k.cu", add_with("z[i] = x[i] + y[i]\n_", "z[i] = z[i] + 1\n_"),
        "k.cu:4:25: 'z' is the output; before(z[...]) is its value before the launch"},
       {"k.cu", add_with("= x[i] + y[i]\n_", "= q[i] + y[i]\n_"),

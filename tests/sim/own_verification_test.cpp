@@ -66,6 +66,45 @@ __global__ void layernorm(const float* x, float* y, int C) {
   CHECK(!failure(family, "column_is_missing").empty());
 }
 
+TEST_CASE("checks whose rows share sums are compared completely", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("rows.cu", R"(// gpuexp: N = 64
+// gpuexp: C = 1000
+// gpuexp: x[N][C] = uniform(0, 1)
+// gpuexp: means[N]
+// gpuexp: y[N][C]
+// gpuexp: right = rows<<<N, 32>>>(x, means, y, C, -1)
+// gpuexp: wrong_mean = rows<<<N, 32>>>(x, means, y, C, 63)
+// gpuexp: wrong_element = rows<<<N, 32>>>(x, means, y, C, 31)
+// gpuexp: check means[i] = sum(k < C: x[i][k])/C
+// gpuexp: check y[i][j] = (x[i][j] - sum(k < C: x[i][k])/C) / sqrt(sum(k < C: (x[i][k] - sum(l < C: x[i][l])/C)^2)/C + 0.001)
+__global__ void rows(const float* x, float* means, float* y, int C, int wrong) {
+  x += blockIdx.x * C, y += blockIdx.x * C;
+  float sum = 0, squares = 0;
+  for (int i = threadIdx.x; i < C; i += 32) sum += x[i];
+  for (int lane = 16; lane > 0; lane /= 2) sum += __shfl_xor_sync(~0u, sum, lane);
+  for (int i = threadIdx.x; i < C; i += 32) squares += (x[i] - sum / C) * (x[i] - sum / C);
+  for (int lane = 16; lane > 0; lane /= 2) squares += __shfl_xor_sync(~0u, squares, lane);
+  if (threadIdx.x == 0) means[blockIdx.x] = sum / C + (wrong == 63 && blockIdx.x == 63 ? 0.1f : 0);
+  for (int i = threadIdx.x; i < C; i += 32) {
+    y[i] = (x[i] - sum / C) / sqrtf(squares / C + 0.001f);
+    if (wrong == 31 && blockIdx.x == 31 && i == 997) y[i] += 0.1f;
+  }
+}
+)");
+  const auto simulated = executor();
+  simulated->set_up(family, family.defaults(), 7);
+  const Verification right = simulated->verify(*family.find("right"), Mode::cold);
+  CHECK(right.passed());
+  CHECK(right.elements == 64 * 1001);
+  CHECK(right.checked == right.elements);
+  CHECK_THAT(failure(family, "wrong_mean"),
+             contains_text("1 of 64064 elements is wrong; first means[63]: "));
+  CHECK_THAT(failure(family, "wrong_element"),
+             contains_text("1 of 64064 elements is wrong; first y[31997]: "));
+}
+
 TEST_CASE("the time of a check does not count as that of a launch", "[own_family]") {
   REQUIRE_TOOLKIT();
   constexpr double kLimitS = 2;
@@ -112,6 +151,42 @@ __global__ void scale(const float* x, float* y, int m) {
   CHECK(right.checked > 100);
   CHECK(right.checked < 8192);
   CHECK(!simulated->verify(*family.find("too_many_terms"), Mode::cold).passed());
+}
+
+TEST_CASE("an unwritten integer is found although its check is not drawn", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  // 2^14 elements of 2^14 terms.
+  const Family& family = folder.load("sums.cu", R"(// gpuexp: n = 2^14
+// gpuexp: in x[n] = integers(0, 9)
+// gpuexp: out y[n]
+// gpuexp: right = sums<<<n/256, 256>>>(x, y, n, -1)
+// gpuexp: early = sums<<<n/256, 256>>>(x, y, n, 3)
+// gpuexp: late = sums<<<n/256, 256>>>(x, y, n, n - 1)
+// gpuexp: check y[i] = sum(k < n: x[i])
+__global__ void sums(const int* x, int* y, int n, int missing) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i != missing) y[i] = n * x[i];
+}
+)");
+  const auto simulated = executor();
+  simulated->set_up(family, family.defaults(), 7);
+  const Verification right = simulated->verify(*family.find("right"), Mode::cold);
+  CHECK(right.passed());
+  CHECK(right.elements == 1 << 14);
+  CHECK(right.checked >= 900);
+  CHECK(right.checked < right.elements / 2);
+  const auto check_missing = [&](const char* variant, std::int64_t index) {
+    const Verification found = simulated->verify(*family.find(variant), Mode::cold);
+    CAPTURE(variant);
+    CHECK(!found.passed());
+    CHECK(found.wrong == 1);
+    REQUIRE(found.first_wrong.size() == 1);
+    CHECK(found.first_wrong.front().index == index);
+    CHECK(found.first_wrong.front().is_unwritten);
+  };
+  check_missing("early", 3);
+  check_missing("late", (1 << 14) - 1);
 }
 
 TEST_CASE("large launches and their references are sampled", "[own_family]") {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "own/check_evaluation.hpp"
@@ -69,13 +70,12 @@ TEST_CASE("syntax errors of checks say what is expected", "[check]") {
                     7);
   check_parse_error("C[i] == 1", "expected a number, a name, a function call or '(', found '='", 6);
   check_parse_error("C[i] = 1 2", "found '2' after '1'; expected an operator or the end", 9);
+  check_parse_error("C[i] = 1 + 2 ; ",
+                    "found ';' after '1 + 2'; remove it, because no ';' ends a statement", 13);
+  check_parse_error("C[i] = 1; 2", "found ';' after '1'; expected an operator or the end", 8);
 }
 
 TEST_CASE("a check reads the output only as it was before the launch", "[check]") {
-  check_parse_error("C[i] = 1 + C[i]",
-                    "'C' is the output; before(C[...]) is its value before the launch", 11);
-  check_parse_error("C[i] = C", "'C' is the output; before(C[...]) is its value before the launch",
-                    7);
   check_program_error("C[i][j] = before(C[i][j])",
                       "before(C[...]) needs the value of 'C' before the launch; declare the buffer "
                       "as in_out",
@@ -99,6 +99,43 @@ TEST_CASE("structural errors of checks", "[check]") {
   check_parse_error("C[i] = sum(a < 2: sum(b < 2: sum(c < 2: sum(d < 2: sum(e < 2: 1)))))",
                     "sums are nested more than 4 levels deep", 51);
   CHECK_NOTHROW(Check::parse("C[i] = sum(a < 2: 1) + sum(a < 2: 1) + sum(a < 2: 1)"));
+}
+
+TEST_CASE("functions of C and CUDA suggest those of checks", "[check]") {
+  const auto check_guess = [](const std::string& function, const std::string& guess) {
+    check_parse_error("C[i] = " + function + "(1, 2)",
+                      "unknown function '" + function + "'" + guess +
+                          (guess.starts_with("; write")
+                               ? ""
+                               : " allowed: abs, before, ceil, ceil_div, cos, erf, exp, floor, "
+                                 "floor_div, log, log2, max, min, pow, rsqrt, sin, sqrt, sum, "
+                                 "tanh, trunc"),
+                      7);
+  };
+  for (const auto& [function, name] :
+       std::vector<std::pair<std::string, std::string>>{{"fmaxf", "max"},
+                                                        {"fmax", "max"},
+                                                        {"fminf", "min"},
+                                                        {"fabsf", "abs"},
+                                                        {"fabs", "abs"},
+                                                        {"sqrtf", "sqrt"},
+                                                        {"rsqrtf", "rsqrt"},
+                                                        {"expf", "exp"},
+                                                        {"__expf", "exp"},
+                                                        {"logf", "log"},
+                                                        {"__logf", "log"},
+                                                        {"powf", "pow"},
+                                                        {"__sinf", "sin"},
+                                                        {"tanhf", "tanh"},
+                                                        {"erff", "erf"},
+                                                        {"floorf", "floor"},
+                                                        {"truncf", "trunc"}})
+    check_guess(function, "; did you mean '" + name + "'?");
+  check_guess("fmaf", "; write a*b + c");
+  check_guess("fmodf", "; write a % b");
+  check_guess("exp2f", "; write 2^a");
+  check_guess("__fdividef", "; write a / b");
+  check_guess("foo", ";");
 }
 
 TEST_CASE("unknown names of checks suggest the nearest name", "[check]") {

@@ -97,6 +97,33 @@ TEST_CASE("a family's count of reference operations takes precedence over the va
   CHECK(affordable_share(family, problem.get(), first, static_cast<double>(n) / 2) == 0.5);
 }
 
+TEST_CASE("host loops that share values count their own operations") {
+  Family family = toy_family();
+  const std::int64_t n = 1 << 20;
+  const auto problem = family.make_problem({n, 0.5, std::string("narrow")});
+  const Variant& first = *family.find("first");
+  const auto elements = static_cast<double>(n);
+  family.reference_operations = [](const void*) { return 64.0 * (1 << 20); };
+  const auto host_share = [&](double most) {
+    return affordable_host_share(family, problem.get(), first, most);
+  };
+  CHECK(host_reference_operations(family, problem.get(), first) == 64 * elements);
+  CHECK(host_share(16 * elements) == 0.25);
+  family.host_operations = [](const void*) {
+    return HostOperations{16.0 * (1 << 20), 32.0 * (1 << 20)};
+  };
+  CHECK(host_reference_operations(family, problem.get(), first) == 16 * elements);
+  CHECK(host_share(16 * elements) == 1);
+  // Drawn elements share less.
+  CHECK(host_share(8 * elements) == 0.25);
+  // A GPU shares nothing.
+  CHECK(affordable_share(family, problem.get(), first, 16 * elements) == 0.25);
+  // An element costs at least one operation.
+  family.host_operations = [](const void*) { return HostOperations{1, 1}; };
+  CHECK(host_share(elements) == 1);
+  CHECK(host_share(elements / 2) == 0.5);
+}
+
 TEST_CASE("unwritten elements are NaN in floating-point outputs that are not inputs") {
   Buffer buffer = toy_family().buffers.back();
   const auto is_nan = [&](BufferRole role, DataType type) {

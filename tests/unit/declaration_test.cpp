@@ -490,8 +490,6 @@ TEST_CASE("checks, requirements, tolerances and options that are not understood"
         "found the end"},
        {"check y[i] = x[i] +",
         "1:31: expected a number, a name, a function call or '(', found the end"},
-       {"check y[i] = y[i]",
-        "1:25: 'y' is the output; before(y[...]) is its value before the launch"},
        {"check y[i] = foo(1)",
         "1:25: unknown function 'foo'; allowed: abs, before, ceil, ceil_div, cos, erf, "
         "exp, floor, floor_div, log, log2, max, min, pow, rsqrt, sin, sqrt, sum, tanh, trunc"},

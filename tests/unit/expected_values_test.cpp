@@ -172,7 +172,9 @@ TEST_CASE("each output has one origin of its expected values", "[expected_values
         "k.cu:7:22: the reference gives no expected values, because every output that it writes "
         "has a check; remove the reference or a check");
   CHECK(values_error(kTwice + "check x = x.npy\ncheck y = y.npy") ==
-        "k.cu:5:18: 'x' is not an output; allowed: y");
+        "k.cu:5:18: 'x' is an input, and not an output, because launches pass it only to const "
+        "pointers; if a kernel writes it, remove const from its parameter, and declare 'in_out "
+        "x[n]'; outputs: y");
 }
 
 TEST_CASE("a reference has the buffers of the variants", "[expected_values]") {

@@ -14,7 +14,25 @@ namespace {
 TEST_CASE("checks that do not fit the buffers", "[own_checks]") {
   check_cases(
       {{"n = 4\nx[n] y[n] z[n]\nadd<<<1, 4>>>", ""},
-       {kAdd + "\ncheck x[i] = 1", "7:18: 'x' is not an output; allowed: z"},
+       {kAdd + "\ncheck x[i] = 1",
+        "7:18: 'x' is an input, and not an output, because launches pass it only to const "
+        "pointers; if a kernel writes it, remove const from its parameter, and declare 'in_out "
+        "x[n]'; outputs: z"},
+       {add_with("z[i] = x[i]", "x[i] = x[i]"),
+        "6:18: 'x' is an input, and not an output, because launches pass it only to const "
+        "pointers; if a kernel writes it, remove const from its parameter, and declare 'in_out "
+        "x[n]'; outputs: z"},
+       {add_with("+ y[i]", "+ z[i]"),
+        "6:32: 'z' is the output; before(z[...]) is its value before the launch, if it is declared "
+        "as 'in_out z[n]'"},
+       {add_with("+ y[i]", "+ z"),
+        "6:32: 'z' is the output; before(z[...]) is its value before the launch, if it is declared "
+        "as 'in_out z[n]'"},
+       {replaced(add_with("z[n]", "in_out z[n]"), "+ y[i]", "+ z[i]"),
+        "6:32: 'z' is the output; before(z[...]) is its value before the launch"},
+       {"a = 2\nin x[4]\nz[4]\nscale<<<1, 4>>>\ncheck x[i] = 2*x[i]",
+        "5:18: 'x' is an input, and not an output, because it is declared as 'in x[4]'; if a "
+        "kernel writes it, declare 'in_out x[4]'; outputs: z"},
        {kAdd + "\ncheck zz[i] = 1", "7:18: 'zz' is not an output; did you mean 'z'? allowed: z"},
        {add_with("z[i] =", "z[i][j] ="), "6:18: 'z' has 1 dimension, found 2 indices"},
        {add_with("+ y[i]", "+ y[i][i]"), "6:32: 'y' has 1 dimension, found 2 indices"},
