@@ -149,8 +149,13 @@ void ConfigOptions::add_to(Command& command) {
       .add_option("config", configs,
                   "config files, or names of configs in configs/; - reads standard input")
       ->required();
-  command.add_option("--filter", overrides.filter,
-                     "keep only the variants whose family/variant matches this glob");
+  command
+      .add_option(
+          "--filter", overrides.filters,
+          "keep only the variants whose family/variant matches this glob; repeat the option "
+          "to keep the variants that any of the globs matches")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
   command
       .add_option("--set", overrides.sets,
                   "replace an axis (n=1024,2048), the modes (modes=warm) or a setting of measure "
@@ -248,7 +253,7 @@ Config single_experiment(const Family& family, std::vector<const Variant*> varia
   experiment.family = &family;
   experiment.variants = std::move(variants);
   experiment.modes = {mode};
-  apply_overrides({{}, sets, ""}, config);
+  apply_overrides({{}, sets, {}}, config);
   check_files(config);
   return config;
 }

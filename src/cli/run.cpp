@@ -352,7 +352,7 @@ class Run {
       return log;
     }
     const ConfigOverrides& overrides = options_.config.overrides;
-    const RunOrigin origin{build_id(),       overrides.seed, overrides.sets, overrides.filter,
+    const RunOrigin origin{build_id(),       overrides.seed, overrides.sets, overrides.filters,
                            options_.profile, shard_,         whole_plan_};
     return std::make_unique<RunLogWriter>(path, recorder.blank_report(provenance),
                                           plan.cell_count(), origin);
