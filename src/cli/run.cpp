@@ -312,9 +312,8 @@ class Run {
   /// A variant without code fails the run, because its results are missing.
   ExitCode code_of(const Report& report) const {
     const ExitCode code = exit_code_of(report);
-    for (const Cell& cell : without_code_)
-      fmt::print(stderr, "gpuexp: no cell of {} has code: {}\n", cell.variant->id,
-                 cell.skip_reason);
+    for (const std::string& message : messages_without_code(without_code_))
+      fmt::print(stderr, "gpuexp: {}\n", message);
     return code == ExitCode::ok && !without_code_.empty() ? ExitCode::failed : code;
   }
 
