@@ -291,7 +291,10 @@ class Run {
     }
     recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
                                                   : dir / "mismatches");
-    if (!options_.verify_only) recorder.set_log(open_log(dir, plan, recorder, provenance));
+    if (!options_.verify_only) {
+      recorder.set_log(open_log(dir, plan, recorder, provenance));
+      say_at_second_interrupt("\ngpuexp: interrupted" + how_to_continue(dir) + "\n");
+    }
     const auto tracer = make_nvtx_tracer();
     try {
       run_plan(plan, context_.resources, *device_.executor, *tracer, recorder, run_options);
@@ -303,7 +306,7 @@ class Run {
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
     if (!options_.quiet) print_notes(recorder, report);
-    if (interrupted() && !options_.verify_only && !options_.quiet)
+    if (interrupted() && !options_.verify_only)
       fmt::print(stderr, "gpuexp: interrupted{}\n", how_to_continue(dir));
     const ExitCode code = machine_lacks_all() ? ExitCode::no_device : code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
@@ -326,11 +329,14 @@ class Run {
   }
 
   std::string how_to_continue(const fs::path& dir) const {
+    std::string again;
+    if (!options_.simulate.empty()) again += fmt::format(" --simulate '{}'", options_.simulate);
+    if (!options_.csv.empty()) again += " --csv " + options_.csv;
+    if (!options_.json.empty()) again += " --json " + options_.json;
     return fmt::format(
         "; results so far are in {}: show them with gpuexp report {}, or continue with gpuexp run "
         "--resume {}{}",
-        (dir / kRunLogName).string(), dir.string(), dir.string(),
-        options_.simulate.empty() ? "" : fmt::format(" --simulate '{}'", options_.simulate));
+        (dir / kRunLogName).string(), dir.string(), dir.string(), again);
   }
 
   /// Threads for predictions: all but two, which measuring and the driver use; half of all threads
