@@ -1,4 +1,5 @@
 // Runs the chosen subcommand, and converts errors to messages and exit codes.
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -21,6 +22,7 @@
 
 #include "base/input_error.hpp"
 #include "base/names.hpp"
+#include "base/report_error.hpp"
 #include "build_info.hpp"
 #include "cli/app.hpp"
 #include "cli/kernel_files.hpp"
@@ -55,7 +57,7 @@ void add_subcommands(CLI::App& app, Context& context) {
   app.require_subcommand(1, 1);
   app.footer(
       "example: gpuexp run quickstart      or, with no GPU: gpuexp predict quickstart --gpu h200\n"
-      "help on a subcommand: gpuexp run --help");
+      "help on a subcommand: gpuexp help run, or gpuexp run --help");
 }
 
 void check_subcommand(const CLI::App& app, const std::string& given) {
@@ -68,6 +70,16 @@ void check_subcommand(const CLI::App& app, const std::string& given) {
   throw gpuexp::ConfigError(fmt::format("unknown subcommand '{}'; {}allowed: {}", given,
                                         near ? fmt::format("did you mean '{}'? ", *near) : "",
                                         fmt::join(names, ", ")));
+}
+
+/// Without the program. `help NAME` is NAME --help, and `help` is --help.
+std::vector<std::string> parsed_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  return arguments;
 }
 
 ExitCode run(int argc, char** argv) {
@@ -92,9 +104,12 @@ ExitCode run(int argc, char** argv) {
     return "gpuexp: " + CLI::FailureMessage::simple(root, error);
   });
   add_subcommands(app, context);
-  if (argc > 1 && argv[1][0] != '-') check_subcommand(app, argv[1]);
+  std::vector<std::string> arguments = parsed_arguments(argc, argv);
+  if (!arguments.empty() && !arguments.front().starts_with('-'))
+    check_subcommand(app, arguments.front());
+  std::ranges::reverse(arguments);  // CLI11 takes them from the end
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? ExitCode::ok : ExitCode::usage;
   }
@@ -153,6 +168,9 @@ int main(int argc, char** argv) {
   } catch (const std::filesystem::filesystem_error& e) {
     fmt::print(stderr, "gpuexp: {}: cannot be used: {}\n",
                e.path1().empty() ? "the current folder" : e.path1().string(), e.code().message());
+    return static_cast<int>(ExitCode::internal);
+  } catch (const gpuexp::ReportError& e) {  // names the file or the stream
+    fmt::print(stderr, "gpuexp: {}\n", e.what());
     return static_cast<int>(ExitCode::internal);
   } catch (const std::exception& e) {
     fmt::print(stderr, "gpuexp: {}{}\n", std::ferror(stdout) != 0 ? "standard output: " : "",

@@ -82,6 +82,12 @@ std::string allowed_names(std::string_view word, const std::vector<std::string>&
   return fmt::format(";{} allowed: {}", guess, fmt::join(candidates, ", "));
 }
 
+void add_name(std::vector<NamedText>& texts, const std::string& text, const std::string& name) {
+  auto known = std::ranges::find(texts, text, &NamedText::text);
+  if (known == texts.end()) known = texts.insert(known, NamedText{text, {}});
+  if (std::ranges::find(known->names, name) == known->names.end()) known->names.push_back(name);
+}
+
 std::string shorten(std::string_view text) {
   if (text.size() <= kMaxQuote) return std::string(text);
   std::size_t end = kMaxQuote;

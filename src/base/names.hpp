@@ -29,6 +29,16 @@ std::optional<std::string> nearest_name(std::string_view word,
 /// End of an error message: "; did you mean 'cold'? allowed: cold, warm".
 std::string allowed_names(std::string_view word, const std::vector<std::string>& candidates);
 
+/// Names that share a text, such as variants with one reason. A message then has the text once.
+struct NamedText {
+  std::string text;
+  std::vector<std::string> names;
+};
+
+/// Adds a name of the text. Texts and names stay in the order in which they were added; a repeated
+/// name is added once.
+void add_name(std::vector<NamedText>& texts, const std::string& text, const std::string& name);
+
 /// `text` truncated for a message, at a UTF-8 character boundary.
 std::string shorten(std::string_view text);
 

@@ -21,13 +21,14 @@ namespace gpuexp {
 namespace {
 
 // Messages on the template's socket have fixed sizes; both ends are the same program. A request is
-// the id of the copy to end, or kStart, with which the new copy's socket is sent.
+// the id of the copy to end, or kStart or kStandby, with which the new process's socket is sent.
 constexpr pid_t kStart = 0;
+constexpr pid_t kStandby = -1;
 constexpr int kNoSocket = -1;
 
 struct Started {
-  pid_t copy;  ///< -1: fork() failed
-  int error;   ///< errno of fork()
+  pid_t process;  ///< -1: fork() failed
+  int error;      ///< errno of fork()
 };
 
 struct Ended {
@@ -111,6 +112,20 @@ Ended ended(pid_t copy) {
   return answer;
 }
 
+[[noreturn]] void be_template(const std::function<void(Channel&)>& body, int own_socket);
+
+// A standby outlives its parent, the template. It ends when the other end of its socket is closed.
+Started started_standby(const std::function<void(Channel&)>& body, int socket, int own_socket) {
+  const pid_t standby = ::fork();
+  const int error = errno;
+  if (standby == 0) {
+    ::close(own_socket);
+    be_template(body, socket);
+  }
+  ::close(socket);
+  return {standby, error};
+}
+
 [[noreturn]] void be_template(const std::function<void(Channel&)>& body, int own_socket) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     ::signal(signal, SIG_IGN);
@@ -118,8 +133,9 @@ Ended ended(pid_t copy) {
   bool is_sent = true;
   for (int socket = kNoSocket;
        is_sent && receive_whole(own_socket, &request, sizeof request, socket); socket = kNoSocket) {
-    if (request == kStart) {
-      const Started answer = started(body, socket, own_socket);
+    if (request == kStart || request == kStandby) {
+      const Started answer = request == kStart ? started(body, socket, own_socket)
+                                               : started_standby(body, socket, own_socket);
       is_sent = send_whole(own_socket, &answer, sizeof answer, kNoSocket);
     } else {
       const Ended answer = ended(request);
@@ -134,7 +150,10 @@ Ended ended(pid_t copy) {
 class ProcessCopies::Copy final : public WorkerProcess {
  public:
   Copy(ProcessCopies& copies, Channel channel, pid_t id)
-      : copies_(copies), channel_(std::move(channel)), id_(id) {}
+      : copies_(copies),
+        channel_(std::move(channel)),
+        id_(id),
+        of_template_(copies.replacements_) {}
   ~Copy() override { Copy::end(); }
 
   void send(std::string_view line) override { channel_.send(line); }
@@ -146,61 +165,89 @@ class ProcessCopies::Copy final : public WorkerProcess {
   Ending end() override {
     if (id_ < 0) return {"it had already ended", false};
     channel_.close();
-    const pid_t copy = std::exchange(id_, -1);
-    try {
-      const auto ended = copies_.ask<Ended>(copy, kNoSocket);
-      return {ended.how.data(), ended.killed};
-    } catch (const std::system_error&) {
-      return {"its parent ended", false};
-    }
+    return copies_.end(std::exchange(id_, -1), of_template_);
   }
 
  private:
   ProcessCopies& copies_;
   Channel channel_;
   pid_t id_;
+  std::size_t of_template_;  ///< ProcessCopies::replacements_ at its start
 };
 
 ProcessCopies::ProcessCopies(const std::function<void(Channel&)>& body) {
   const auto [here, there] = connected_sockets();
+  template_ = Channel(here);
   const pid_t parent = ::getpid();
-  template_ = ::fork();
+  child_ = ::fork();
   const int error = errno;
-  if (template_ == 0) {
+  if (child_ == 0) {
     end_with_parent(parent);
     ::close(here);
     be_template(body, there);
   }
   ::close(there);
-  template_socket_ = here;
-  if (template_ > 0) return;
-  ::close(here);
-  throw std::system_error(error, std::generic_category(), "fork");
+  if (child_ < 0) throw std::system_error(error, std::generic_category(), "fork");
+  standby_ = new_standby();
 }
 
 ProcessCopies::~ProcessCopies() {
-  ::close(template_socket_);
-  end_child(template_);
+  standby_.close();
+  template_.close();
+  if (child_ > 0) end_child(child_);
 }
 
+/// Empty if the template has ended.
 template <class Answer>
-Answer ProcessCopies::ask(pid_t ended_copy, int sent_socket) {
-  const std::lock_guard lock(mutex_);
+std::optional<Answer> ProcessCopies::ask(pid_t request, int sent_socket) {
   Answer answer{};
   int none = kNoSocket;
-  if (!send_whole(template_socket_, &ended_copy, sizeof ended_copy, sent_socket) ||
-      !receive_whole(template_socket_, &answer, sizeof answer, none))
-    throw std::system_error(EPIPE, std::generic_category(), "the template of copies ended");
-  return answer;
+  const int socket = template_.descriptor();
+  const bool has_answered = send_whole(socket, &request, sizeof request, sent_socket) &&
+                            receive_whole(socket, &answer, sizeof answer, none);
+  return has_answered ? std::optional(answer) : std::nullopt;
 }
 
-std::unique_ptr<WorkerProcess> ProcessCopies::start() {
+/// Closed if none can be started: copies can still be started then, as long as the template lives.
+Channel ProcessCopies::new_standby() {
   const auto [here, there] = connected_sockets();
   Channel channel(here);
   const Channel sent(there);
-  const auto started = ask<Started>(kStart, sent.descriptor());
-  if (started.copy < 0) throw std::system_error(started.error, std::generic_category(), "fork");
-  return std::make_unique<Copy>(*this, std::move(channel), started.copy);
+  const auto started = ask<Started>(kStandby, sent.descriptor());
+  if (!started || started->process < 0) channel.close();
+  return channel;
+}
+
+/// False if there is no standby.
+bool ProcessCopies::replace_template() {
+  if (standby_.descriptor() < 0) return false;
+  if (child_ > 0) end_child(std::exchange(child_, -1));
+  template_.close();
+  template_ = std::move(standby_);
+  ++replacements_;
+  standby_ = new_standby();
+  return true;
+}
+
+std::unique_ptr<WorkerProcess> ProcessCopies::start() {
+  const std::lock_guard lock(mutex_);
+  do {
+    const auto [here, there] = connected_sockets();
+    Channel channel(here);
+    const Channel sent(there);
+    const auto started = ask<Started>(kStart, sent.descriptor());
+    if (started && started->process < 0)
+      throw std::system_error(started->error, std::generic_category(), "fork");
+    if (started) return std::make_unique<Copy>(*this, std::move(channel), started->process);
+  } while (replace_template());
+  throw std::system_error(EPIPE, std::generic_category(), "the template of copies ended");
+}
+
+WorkerProcess::Ending ProcessCopies::end(pid_t copy, std::size_t of_template) {
+  const std::lock_guard lock(mutex_);
+  const auto answer = of_template == replacements_ ? ask<Ended>(copy, kNoSocket) : std::nullopt;
+  if (answer) return {answer->how.data(), answer->killed};
+  return {"its parent was killed", true};  // the system then kills the copy
 }
 
 }  // namespace gpuexp

@@ -1,6 +1,8 @@
 #include "cli/app.hpp"
 
+#include <array>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
@@ -29,6 +31,10 @@ volatile std::time_t g_interrupted_at = 0;
 pid_t g_parent = 0;
 pid_t g_child = 0;  // process whose parent is g_parent; its copies have other parents
 
+constexpr std::size_t kMaxLastWords = 4096;
+std::array<char, kMaxLastWords> g_last_words{};
+volatile std::sig_atomic_t g_last_words_bytes = 0;
+
 void interrupt(int signal) {
   constexpr std::time_t kPatienceS = 2;
   const std::time_t now = std::time(nullptr);
@@ -36,6 +42,9 @@ void interrupt(int signal) {
     g_interrupted = 1;
     g_interrupted_at = now;
   } else if (now - g_interrupted_at >= kPatienceS) {
+    const ssize_t written =
+        ::write(STDERR_FILENO, g_last_words.data(), static_cast<std::size_t>(g_last_words_bytes));
+    static_cast<void>(written);  // the process ends anyway
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -149,8 +158,13 @@ void ConfigOptions::add_to(Command& command) {
       .add_option("config", configs,
                   "config files, or names of configs in configs/; - reads standard input")
       ->required();
-  command.add_option("--filter", overrides.filter,
-                     "keep only the variants whose family/variant matches this glob");
+  command
+      .add_option(
+          "--filter", overrides.filters,
+          "keep only the variants whose family/variant matches this glob; repeat the option "
+          "to keep the variants that any of the globs matches")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
   command
       .add_option("--set", overrides.sets,
                   "replace an axis (n=1024,2048), the modes (modes=warm) or a setting of measure "
@@ -248,7 +262,7 @@ Config single_experiment(const Family& family, std::vector<const Variant*> varia
   experiment.family = &family;
   experiment.variants = std::move(variants);
   experiment.modes = {mode};
-  apply_overrides({{}, sets, ""}, config);
+  apply_overrides({{}, sets, {}}, config);
   check_files(config);
   return config;
 }
@@ -256,6 +270,12 @@ Config single_experiment(const Family& family, std::vector<const Variant*> varia
 void catch_interrupts() {
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
+}
+
+void say_at_second_interrupt(const std::string& text) {
+  g_last_words_bytes = 0;
+  const std::size_t bytes = text.copy(g_last_words.data(), g_last_words.size());
+  g_last_words_bytes = static_cast<std::sig_atomic_t>(bytes);
 }
 
 void interrupt_at_parent_exit() {

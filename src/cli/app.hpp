@@ -136,6 +136,9 @@ Config single_experiment(const Family& family, std::vector<const Variant*> varia
 /// process and its group.
 void catch_interrupts();
 
+/// Printed on standard error if the second signal ends the process: at most 4 KiB.
+void say_at_second_interrupt(const std::string& text);
+
 /// Sets interrupted() when the parent process ends, because a killed launcher sends no signal.
 void interrupt_at_parent_exit();
 

@@ -10,6 +10,7 @@
 #include "analysis/sentence_fragments.hpp"
 #include "base/json.hpp"
 #include "base/json_text.hpp"
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "cli/app.hpp"
 #include "config/config_overrides.hpp"
@@ -88,8 +89,15 @@ class CodeText {
       return;
     }
     first_with_.clear();
-    for (const Cell& cell : group.cells)
-      add(group, cell);
+    std::vector<NamedText> skipped;
+    for (const Cell& cell : group.cells) {
+      if (cell.skip_reason.empty())
+        add(group, cell);
+      else
+        add_name(skipped, cell.skip_reason, cell.variant->id);
+    }
+    for (const auto& [reason, variants] : skipped)
+      text_ += fmt::format("  {}: skipped: {}\n", fmt::join(variants, ", "), reason);
     for (const Variant& variant : family.variants) {
       if (variant.is_vendor) add_library(variant);
     }
@@ -114,10 +122,6 @@ class CodeText {
  private:
   void add(const Group& group, const Cell& cell) {
     const std::string& id = cell.variant->id;
-    if (!cell.skip_reason.empty()) {
-      text_ += fmt::format("  {}: skipped: {}\n", id, cell.skip_reason);
-      return;
-    }
     const auto kernels = kernels_of(plan_, group, cell, resources_);
     if (kernels.empty() && cell.variant->is_vendor) add_library(*cell.variant);
     if (kernels.empty() && !cell.variant->is_vendor)

@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <exception>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -276,7 +279,9 @@ class Predict {
     }
     if (prints_text() && !is_for_several() && !options_.limits) print_figures(figures_);
     if (options_.json) fmt::print("{}\n", json_.dump(2));
-    return ExitCode::ok;
+    for (const std::string& message : messages_without_code(without_code_))
+      fmt::print(stderr, "gpuexp: {}\n", message);
+    return without_code_.empty() ? ExitCode::ok : ExitCode::failed;
   }
 
  private:
@@ -302,8 +307,23 @@ class Predict {
     return plans;
   }
 
+  /// Like a GPU, a variant of which no cell has code fails only if that is so on all GPUs.
+  void add_without_code(const std::vector<Plan>& plans) {
+    std::vector<Cell> cells = without_code(plans.front());
+    for (std::size_t i = 1; i < plans.size(); ++i) {
+      const std::vector<Cell> others = without_code(plans[i]);
+      std::erase_if(cells, [&](const Cell& cell) {
+        return std::ranges::none_of(others, [&](const Cell& other) {
+          return other.experiment == cell.experiment && other.variant == cell.variant;
+        });
+      });
+    }
+    without_code_.insert(without_code_.end(), cells.begin(), cells.end());
+  }
+
   void predict(const Config& config) {
     const std::vector<Plan> plans = plans_of(config);
+    add_without_code(plans);
     std::vector<std::unique_ptr<PredictionReport>> reports;
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
@@ -337,6 +357,7 @@ class Predict {
   std::vector<Config> configs_;
   std::vector<DeviceSpec> gpus_;
   std::vector<PublishedFigure> figures_;
+  std::vector<Cell> without_code_;  ///< a cell of each variant that no GPU has code for
   Json json_ = Json::array();
 };
 
@@ -362,7 +383,10 @@ void add_predict(Command& app, Context& context) {
       "predicted: the time of the kernels' machine code, simulated on the CPU for this GPU; it is "
       "stored, and\n"
       "reused for the same program, GPU and problem\n"
-      "example: gpuexp predict wave_quantization --gpu h200");
+      "example: gpuexp predict wave_quantization --gpu h200\n"
+      "exit codes: 0 also if cells are skipped, 2 usage or config error, or no cell has code, 4 no "
+      "cell of a\n"
+      "variant has code for any of the GPUs, 130 interrupted");
   on_chosen(*command, context, [&context, options] {
     compile_first_for(context, options->gpu);
     return Predict(context, *options).run();

@@ -263,7 +263,10 @@ void print_notes(const Recorder& recorder, const Report& report) {
     fmt::print(stderr, "gpuexp: no hardware counters for {}: {}\n", counted(rows, "row"), why);
   // A repeated cell that passed has no trace of the fault in its row.
   for (const auto& [why, times] : recorder.recoveries()) {
-    fmt::print(stderr, "gpuexp: the device was lost and reopened {}: {}\n",
+    fmt::print(stderr, "gpuexp: {} {}: {}\n",
+               report.provenance.device.is_simulated()
+                   ? "the process that simulated the GPU ended and was replaced"
+                   : "the device was lost and reopened",
                times == 1 ? "once" : fmt::format("{} times", times), why);
   }
   if (const std::string why = why_none_passed(report); !why.empty())

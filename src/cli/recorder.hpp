@@ -32,7 +32,8 @@ class Recorder final : public RunObserver {
   const std::filesystem::path& mismatch_folder() const { return mismatches_; }
   int mismatch_files() const { return mismatch_files_; }
   const std::map<std::string, int>& uncounted() const { return uncounted_; }
-  /// Number of times that the device was lost and reopened, by reason.
+  /// Number of times that the device was lost and reopened, or that the process that simulates it
+  /// was replaced, by reason.
   const std::map<std::string, int>& recoveries() const { return recoveries_; }
   /// Samples of an empty kernel, in µs, by mode.
   const std::map<Mode, std::vector<double>>& floors_us() const { return floors_us_; }

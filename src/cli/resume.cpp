@@ -117,7 +117,7 @@ Resumable read_resumable(const std::string& folder, const Registry& registry,
       refuse(folder, "the log does not say which input files it read");
     find_input_file(folder, input);
   }
-  const ConfigOverrides overrides{r.log.origin.seed, r.log.origin.sets, r.log.origin.filter};
+  const ConfigOverrides overrides{r.log.origin.seed, r.log.origin.sets, r.log.origin.filters};
   r.config = parse_config(*config.text, *config.path, registry, overrides);
   return r;
 }

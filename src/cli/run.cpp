@@ -291,7 +291,10 @@ class Run {
     }
     recorder.save_mismatches(options_.verify_only ? fs::path(options_.mismatches)
                                                   : dir / "mismatches");
-    if (!options_.verify_only) recorder.set_log(open_log(dir, plan, recorder, provenance));
+    if (!options_.verify_only) {
+      recorder.set_log(open_log(dir, plan, recorder, provenance));
+      say_at_second_interrupt("\ngpuexp: interrupted" + how_to_continue(dir) + "\n");
+    }
     const auto tracer = make_nvtx_tracer();
     try {
       run_plan(plan, context_.resources, *device_.executor, *tracer, recorder, run_options);
@@ -303,7 +306,7 @@ class Run {
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
     if (!options_.quiet) print_notes(recorder, report);
-    if (interrupted() && !options_.verify_only && !options_.quiet)
+    if (interrupted() && !options_.verify_only)
       fmt::print(stderr, "gpuexp: interrupted{}\n", how_to_continue(dir));
     const ExitCode code = machine_lacks_all() ? ExitCode::no_device : code_of(report);
     return against_ ? std::max(code, compare(report, dir)) : code;
@@ -312,9 +315,8 @@ class Run {
   /// A variant without code fails the run, because its results are missing.
   ExitCode code_of(const Report& report) const {
     const ExitCode code = exit_code_of(report);
-    for (const Cell& cell : without_code_)
-      fmt::print(stderr, "gpuexp: no cell of {} has code: {}\n", cell.variant->id,
-                 cell.skip_reason);
+    for (const std::string& message : messages_without_code(without_code_))
+      fmt::print(stderr, "gpuexp: {}\n", message);
     return code == ExitCode::ok && !without_code_.empty() ? ExitCode::failed : code;
   }
 
@@ -327,11 +329,14 @@ class Run {
   }
 
   std::string how_to_continue(const fs::path& dir) const {
+    std::string again;
+    if (!options_.simulate.empty()) again += fmt::format(" --simulate '{}'", options_.simulate);
+    if (!options_.csv.empty()) again += " --csv " + options_.csv;
+    if (!options_.json.empty()) again += " --json " + options_.json;
     return fmt::format(
         "; results so far are in {}: show them with gpuexp report {}, or continue with gpuexp run "
         "--resume {}{}",
-        (dir / kRunLogName).string(), dir.string(), dir.string(),
-        options_.simulate.empty() ? "" : fmt::format(" --simulate '{}'", options_.simulate));
+        (dir / kRunLogName).string(), dir.string(), dir.string(), again);
   }
 
   /// Threads for predictions: all but two, which measuring and the driver use; half of all threads
@@ -352,7 +357,7 @@ class Run {
       return log;
     }
     const ConfigOverrides& overrides = options_.config.overrides;
-    const RunOrigin origin{build_id(),       overrides.seed, overrides.sets, overrides.filter,
+    const RunOrigin origin{build_id(),       overrides.seed, overrides.sets, overrides.filters,
                            options_.profile, shard_,         whole_plan_};
     return std::make_unique<RunLogWriter>(path, recorder.blank_report(provenance),
                                           plan.cell_count(), origin);

@@ -47,7 +47,10 @@ class Tune {
     rank(plan);
     if (interrupted()) return ExitCode::interrupted;
     fmt::print("{}\n\n{}", heading(plan), ranking_->text(options_.best, nullptr));
-    fmt::print("predicted only: no point was executed or measured\n");
+    fmt::print(
+        "predicted only: no point was verified or measured; with --simulate {} instead of --gpu, "
+        "the best points are verified\n",
+        options_.gpu);
     return has_points() ? ExitCode::ok : ExitCode::failed;
   }
 

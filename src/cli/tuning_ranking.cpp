@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "base/text_table.hpp"
 
@@ -31,6 +32,12 @@ std::vector<const TuningPoint*> measured_points(const TuningProblem& problem,
   for (const TuningPoint& point : problem.ranked)
     if (measured_us(point, report)) points.push_back(&point);
   return points;
+}
+
+/// Whether the point was executed and is not verified: no time makes it a good one.
+bool has_failed(const TuningPoint& point, const Report& report) {
+  const ResultRecord* const record = executed_row(point, report);
+  return record && !record->has_values();
 }
 
 double ranking_time_us(const TuningPoint& point) {
@@ -72,6 +79,10 @@ void TuningRanking::add(const Plan& plan, const Group& group, const Cell& cell,
   auto prediction = predict_cell(plan, group, cell, resources);
   if (!prediction) return problem.skipped.push_back(std::move(point));
   predictor.refine(cell, *prediction);
+  if (prediction->has_faulted) {
+    point.skip_reason = "its kernel faults: " + prediction->why_no_time;
+    return problem.skipped.push_back(std::move(point));
+  }
   point.predicted_us = prediction->time_us;
   point.bound_by = prediction->time_us ? prediction->bound_by : prediction->why_no_time;
   problem.ranked.push_back(std::move(point));
@@ -95,6 +106,8 @@ TuningProblem& TuningRanking::problem_of(const Plan& plan, const Group& group) {
 void TuningRanking::keep_best(Plan& plan, std::size_t count) const {
   std::map<std::string, std::string> reasons;
   for (const TuningProblem& problem : problems_) {
+    for (const TuningPoint& point : problem.skipped)
+      reasons[point.key] = point.skip_reason;
     for (std::size_t i = count; i < problem.ranked.size(); ++i) {
       const TuningPoint& point = problem.ranked[i];
       reasons[point.key] =
@@ -131,11 +144,14 @@ std::string TuningRanking::table(const TuningProblem& problem, std::size_t count
   const bool is_measured = report && !report->provenance.device.is_simulated();
   if (is_measured) table.add_column("measured", Align::right);
   if (report) table.add_column("status", Align::left);
+  std::size_t rank = 0;
   for (std::size_t i = 0; i < std::min(count, problem.ranked.size()); ++i) {
     const TuningPoint& point = problem.ranked[i];
-    std::vector<std::string> row{std::to_string(i + 1)};
+    if (report && has_failed(point, *report)) continue;
+    std::vector<std::string> row{std::to_string(++rank)};
     if (has_variants_) row.push_back(point.cell->variant->id);
-    row.insert(row.end(), point.values.begin(), point.values.end());
+    for (const std::string& value : point.values)
+      row.push_back(value.empty() ? "-" : value);
     row.push_back(point.predicted_us ? time_text(*point.predicted_us) : "none");
     row.push_back(point.bound_by);
     const ResultRecord* const record = report ? executed_row(point, *report) : nullptr;
@@ -157,14 +173,35 @@ std::string TuningRanking::table(const TuningProblem& problem, std::size_t count
 std::string TuningRanking::skipped(const TuningProblem& problem) const {
   std::string text;
   std::map<std::string, std::size_t> excluded;
+  std::vector<NamedText> reasons;
   for (const TuningPoint& point : problem.skipped) {
     if (point.skip_reason.starts_with("requires "))
       ++excluded[point.skip_reason];
     else
-      text += fmt::format("skipped: {}: {}\n", point_text(point), point.skip_reason);
+      add_name(reasons, point.skip_reason, point_text(point));
   }
+  for (const auto& [reason, points] : reasons)
+    text += fmt::format("skipped: {}: {}\n", fmt::join(points, "; "), reason);
   for (const auto& [reason, points] : excluded)
     text += fmt::format("skipped: {}: {}\n", counted(points, "point"), reason);
+  return text;
+}
+
+std::string TuningRanking::failed(const TuningProblem& problem, std::size_t count,
+                                  const Report& report) const {
+  std::vector<NamedText> reasons;
+  for (std::size_t i = 0; i < std::min(count, problem.ranked.size()); ++i) {
+    const TuningPoint& point = problem.ranked[i];
+    if (!has_failed(point, report)) continue;
+    const ResultRecord& record = *executed_row(point, report);
+    add_name(
+        reasons,
+        fmt::format("{}: {}", record.status ? name_of(*record.status) : "no result", record.reason),
+        point_text(point));
+  }
+  std::string text;
+  for (const auto& [reason, points] : reasons)
+    text += fmt::format("not ranked: {}: {}\n", fmt::join(points, "; "), reason);
   return text;
 }
 
@@ -189,7 +226,7 @@ std::string TuningRanking::text(std::size_t count, const Report* report) const {
   std::string text;
   for (const TuningProblem& problem : problems_) {
     text += fmt::format("{}\n{}{}", problem.text, table(problem, count, report), skipped(problem));
-    if (report) text += distance(problem, *report);
+    if (report) text += failed(problem, count, *report) + distance(problem, *report);
     text += "\n";
   }
   return text;

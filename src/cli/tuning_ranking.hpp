@@ -16,11 +16,11 @@ namespace gpuexp::cli {
 struct TuningPoint {
   const Group* group = nullptr;
   const Cell* cell = nullptr;
-  std::vector<std::string> values;  ///< one per tuning parameter
+  std::vector<std::string> values;  ///< one per tuning parameter; empty: the variant has no use
   std::string key;                  ///< key of the row
   std::optional<double> predicted_us;
   std::string bound_by;     ///< resource that bounds the predicted time
-  std::string skip_reason;  ///< why the point cannot run; empty if it can
+  std::string skip_reason;  ///< why the point cannot run, or faults; empty if it can run
 };
 
 /// The points with the same values of all other parameters, and the same mode.
@@ -42,9 +42,10 @@ class TuningRanking {
   /// Skips all cells of the plan except for the best `count` of each problem.
   void keep_best(Plan& plan, std::size_t count) const;
 
-  /// A table of the best `count` points of each problem, the skipped points with the reasons, and
-  /// how far the predicted best point is from the measured best one. `report` has the rows of the
-  /// points that were executed; null if none was.
+  /// A table of the best `count` points of each problem, the skipped points and those that were
+  /// executed and are not verified with the reasons, and how far the predicted best point is from
+  /// the measured best one. `report` has the rows of the points that were executed; null if none
+  /// was.
   std::string text(std::size_t count, const Report* report) const;
 
  private:
@@ -54,6 +55,8 @@ class TuningRanking {
   std::string point_text(const TuningPoint& point) const;
   std::string table(const TuningProblem& problem, std::size_t count, const Report* report) const;
   std::string skipped(const TuningProblem& problem) const;
+  /// The points among the best `count` that were executed and are not verified, with the reasons.
+  std::string failed(const TuningProblem& problem, std::size_t count, const Report& report) const;
   std::string distance(const TuningProblem& problem, const Report& report) const;
 
   std::vector<std::string> names_;  ///< names of the tuning parameters

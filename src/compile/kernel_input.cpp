@@ -68,13 +68,15 @@ CodeTarget target_of_cubin(const fs::path& file, std::string_view bytes) {
   constexpr std::size_t kFlags = 48;
   constexpr unsigned kCuda = 190;
   constexpr unsigned kSecondByteSince = 8;
-  const bool is_cubin = bytes.size() >= kHeaderBytes && bytes.starts_with(kElf64) &&
-                        byte_at(bytes, kMachine) == kCuda && byte_at(bytes, kMachine + 1) == 0;
-  if (!is_cubin)
-    throw InputError(
-        fmt::format("{}: is not a cubin; expected a file that nvcc -cubin, ptxas, "
-                    "NVRTC or Triton wrote",
-                    file.string()));
+  const auto refuse = [&](std::string_view found) {
+    throw InputError(fmt::format(
+        "{}: is not a cubin: {}; expected a file that nvcc -cubin, ptxas, NVRTC or Triton wrote",
+        file.string(), found));
+  };
+  if (!bytes.starts_with(kElf64)) refuse("it does not begin as a 64-bit ELF file does");
+  if (bytes.size() < kHeaderBytes) refuse("it ends in the header");
+  if (byte_at(bytes, kMachine) != kCuda || byte_at(bytes, kMachine + 1) != 0)
+    refuse("it is an ELF file of another machine");
   const bool in_second = byte_at(bytes, kInterfaceVersion) >= kSecondByteSince;
   const unsigned architecture = byte_at(bytes, kFlags + (in_second ? 1 : 0));
   return {fmt::format("sm_{}", architecture), static_cast<int>(architecture), true, true};

@@ -159,21 +159,34 @@ std::string full_name(const Experiment& experiment, const Variant& variant) {
   return experiment.family->id + "/" + variant.id;
 }
 
-void apply_filter(const std::string& glob, std::vector<Experiment>& experiments) {
+void check_filters(const std::vector<std::string>& globs,
+                   const std::vector<Experiment>& experiments) {
   std::set<std::string> names;
-  for (Experiment& experiment : experiments) {
+  for (const Experiment& experiment : experiments) {
     for (const Variant* variant : experiment.variants)
       names.insert(full_name(experiment, *variant));
+  }
+  for (const std::string& glob : globs) {
+    if (std::ranges::any_of(names, [&](const std::string& name) { return glob_match(glob, name); }))
+      continue;
+    throw ConfigError(fmt::format("--filter {}: matches nothing that the config selects{}",
+                                  shorten(glob),
+                                  allowed_names(glob, {names.begin(), names.end()})));
+  }
+}
+
+void apply_filters(const std::vector<std::string>& globs, std::vector<Experiment>& experiments) {
+  check_filters(globs, experiments);
+  for (Experiment& experiment : experiments) {
     const auto is_out = [&](const Variant* variant) {
-      return variant && !glob_match(glob, full_name(experiment, *variant));
+      return variant && std::ranges::none_of(globs, [&](const std::string& glob) {
+               return glob_match(glob, full_name(experiment, *variant));
+             });
     };
     std::erase_if(experiment.variants, is_out);
     if (is_out(experiment.baseline)) experiment.baseline = nullptr;
   }
   std::erase_if(experiments, [](const Experiment& e) { return e.variants.empty(); });
-  if (!experiments.empty()) return;
-  throw ConfigError(fmt::format("--filter {}: matches nothing that the config selects{}",
-                                shorten(glob), allowed_names(glob, {names.begin(), names.end()})));
 }
 
 }  // namespace
@@ -185,7 +198,7 @@ Value value_of(const std::string& text, const Parameter& parameter, const std::s
 
 void apply_overrides(const ConfigOverrides& overrides, Config& config) {
   if (overrides.seed) config.seed = *overrides.seed;
-  if (!overrides.filter.empty()) apply_filter(overrides.filter, config.experiments);
+  if (!overrides.filters.empty()) apply_filters(overrides.filters, config.experiments);
   if (!overrides.sets.empty()) apply_sets(overrides.sets, config.experiments);
 }
 

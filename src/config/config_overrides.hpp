@@ -17,10 +17,10 @@ struct ConfigOverrides {
   /// parameter; other keys apply to every experiment. Unknown and repeated keys are errors.
   /// Values are numbers and names; only configs can contain ranges.
   std::vector<std::string> sets;
-  /// Glob of `--filter` for "family/variant", applied before `sets`; empty: all variants. A
-  /// baseline that does not match becomes null, and experiments without matching variants are
-  /// dropped. It is an error if no experiment remains.
-  std::string filter;
+  /// Globs of `--filter` for "family/variant", applied before `sets`; empty: all variants. A
+  /// variant is kept if any of them matches. A baseline that none matches becomes null, and
+  /// experiments without matching variants are dropped. A glob that matches nothing is an error.
+  std::vector<std::string> filters;
 };
 
 /// Throws ConfigError, which names the option: "--set n=0: tiling.n[0]: 0 is out of range;

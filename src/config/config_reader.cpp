@@ -1,9 +1,11 @@
 #include "config/config_reader.hpp"
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -115,14 +117,36 @@ void add_prefixed(const Config& config, Json& experiments, Json& figures) {
   }
 }
 
+constexpr const char* kKernelFileNames =
+    "a kernel file, whose name ends in .cu, .cuh, .ptx, .cubin or .gpuexp.json";
+
+bool is_object(std::string_view text) {
+  return trimmed(text).starts_with('{');
+}
+
 /// A file that neither its name nor its contents show to be JSON may be meant as a kernel file.
 void check_kind(const std::filesystem::path& path, std::string_view text) {
-  const bool is_config = path.extension() == ".json" || trimmed(text).starts_with('{');
-  if (!is_config)
-    throw ConfigError(fmt::format(
-        "{}: is neither a config, which is a JSON object, nor a kernel file, whose name ends in "
-        ".cu, .cuh, .ptx, .cubin or .gpuexp.json",
-        path.string()));
+  if (path.extension() != ".json" && !is_object(text))
+    throw ConfigError(fmt::format("{}: is neither a config, which is a JSON object, nor {}",
+                                  path.string(), kKernelFileNames));
+}
+
+std::string text_of_standard_input() {
+  std::string text = read_text_file("/dev/stdin");
+  if (!is_object(text))
+    throw ConfigError(
+        "standard input: is not a config, which is a JSON object; a kernel file is not read from "
+        "standard input: name the file");
+  return text;
+}
+
+void check_is_no_folder(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown))
+    throw ConfigError(
+        fmt::format("{}: is a folder without a cubin; expected a config, which is a JSON file, {}, "
+                    "or a folder with one cubin",
+                    path.string(), kKernelFileNames));
 }
 
 }  // namespace
@@ -130,10 +154,11 @@ void check_kind(const std::filesystem::path& path, std::string_view text) {
 Config read_config(const std::filesystem::path& path, const Registry& registry,
                    const ConfigOverrides& overrides) {
   if (path == kStandardInput)
-    return parse_config(read_text_file("/dev/stdin"), "standard input", registry, overrides);
+    return parse_config(text_of_standard_input(), "standard input", registry, overrides);
   if (is_kernel_file(path.string()))
     return parse_config(registry.kernel_files().config_text(path.string()), path.string(), registry,
                         overrides);
+  check_is_no_folder(path);
   std::string text = read_text_file(path);
   check_kind(path, text);
   return parse_config(std::move(text), path.string(), registry, overrides);

@@ -28,7 +28,8 @@ struct CodeTime {
   std::vector<CacheCounts> caches;  ///< by kernel of the launch
   /// Predicted host calls and steps, for launches on the host's clock; empty for long chains.
   std::vector<StepTime> timeline;
-  std::string refusal;  ///< why no time is predicted; else empty
+  std::string refusal;       ///< why no time is predicted; else empty
+  bool has_faulted = false;  ///< the refusal is a kernel's fault
 };
 
 class CodeTimeModel {

@@ -31,10 +31,11 @@ struct Prediction {
   Limit measured_limit;  ///< from measured ceilings; empty if there are none
   /// Predicted time of a launch; empty if none was requested or predicted.
   std::optional<double> time_us;
-  std::string time_from;    ///< "code" or "phases" (family/phase.hpp); empty without a time
-  std::string why_no_time;  ///< empty if there is a time or none was requested
-  std::string bound_by;     ///< the resource with the longest time; empty without a time
-  std::vector<Term> terms;  ///< all resources that the launch uses, longest first
+  std::string time_from;     ///< "code" or "phases" (family/phase.hpp); empty without a time
+  std::string why_no_time;   ///< empty if there is a time or none was requested
+  bool has_faulted = false;  ///< there is no time because a kernel faulted
+  std::string bound_by;      ///< the resource with the longest time; empty without a time
+  std::vector<Term> terms;   ///< all resources that the launch uses, longest first
   std::vector<StepTime> timeline;
   std::optional<Occupancy> occupancy;  ///< for the kernel launch with the largest grid
   std::optional<Waves> waves;

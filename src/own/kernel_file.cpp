@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -68,11 +69,17 @@ KernelFile declared_in_json(const fs::path& json, std::string text) {
 }
 
 KernelFile declared_in_source(const fs::path& source, const std::string& contents) {
-  if (kind_of(source) == KernelFileKind::cubin)
+  // A file of another kind is reported before a missing declaration.
+  code_target(source, contents);
+  if (kind_of(source) == KernelFileKind::cubin) {
+    const std::vector<std::string> kernels = kernels_in_cubin(contents);
+    if (kernels.empty())
+      throw InputError(fmt::format("{}: the cubin has no kernels", source.string()));
     throw InputError(fmt::format(
         "{}: machine code cannot hold a declaration; write one to {} that names it as \"source\" "
         "and launches one of its kernels: {} (docs/own_kernel.md)",
-        source.string(), json_name_of(source), fmt::join(kernels_in_cubin(contents), ", ")));
+        source.string(), json_name_of(source), fmt::join(kernels, ", ")));
+  }
   return kernel_file(source, read_declaration(source.string(), contents));
 }
 

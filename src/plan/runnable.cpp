@@ -4,7 +4,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/names.hpp"
 #include "family/registry.hpp"
 
 namespace gpuexp {
@@ -79,6 +81,17 @@ std::vector<Cell> without_code(const Plan& plan) {
     if (!cells.can_run && cells.no_code) found.push_back(*cells.no_code);
   }
   return found;
+}
+
+std::vector<std::string> messages_without_code(const std::vector<Cell>& cells) {
+  std::vector<NamedText> reasons;
+  for (const Cell& cell : cells)
+    add_name(reasons, cell.skip_reason, cell.variant->id);
+  std::vector<std::string> messages;
+  for (const auto& [reason, variants] : reasons)
+    messages.push_back(
+        fmt::format("no cell of {} has code: {}", fmt::join(variants, ", "), reason));
+  return messages;
 }
 
 }  // namespace gpuexp

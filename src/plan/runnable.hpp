@@ -15,4 +15,7 @@ void check_runnable(const Plan& plan);
 /// experiment.
 std::vector<Cell> without_code(const Plan& plan);
 
+/// Messages about cells of without_code(), one for each reason: "no cell of a, b has code: …".
+std::vector<std::string> messages_without_code(const std::vector<Cell>& cells);
+
 }  // namespace gpuexp

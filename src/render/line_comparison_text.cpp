@@ -108,10 +108,24 @@ std::string signed_time(double time_us) {
   return (time_us < 0 ? "−" : "+") + time_text(std::abs(time_us));
 }
 
+/// Lines that explain more than the whole change are opposed by others, so their share of it would
+/// exceed 100 %.
+std::string explained_text(double explained, double change, std::size_t lines) {
+  const std::string count = counted(lines, "line");
+  const double share_pct = kPercent * explained / change;
+  constexpr double kRoundedPct = 0.5;
+  if (share_pct < kPercent + kRoundedPct)
+    return fmt::format("{} {} {:.0f} % of the change", count,
+                       noun_for(lines, "explains", "explain"), share_pct);
+  return fmt::format("{} {} it by {}, and all other lines by {}", count,
+                     noun_for(lines, "changes", "change"), signed_time(explained),
+                     signed_time(change - explained));
+}
+
 std::string change_explanation(const LineComparison& comparison, const TerminalOptions& options) {
   const double change = comparison.change_us();
   const std::vector<std::size_t> explaining = lines_that_explain(comparison, kExplainedShare);
-  if (explaining.empty() ||
+  if (explaining.empty() || std::ranges::none_of(comparison.lines, is_changed) ||
       time_text(comparison.before.time_us) == time_text(comparison.after.time_us))
     return "The predicted time does not change.\n";
   double explained = 0;
@@ -123,10 +137,8 @@ std::string change_explanation(const LineComparison& comparison, const TerminalO
         {{place_text(line.before), place_text(line.after), signed_time(line.change_us())},
          line.text});
   }
-  const std::string text = fmt::format(
-      "The predicted time changes by {}. {} {} {:.0f} % of the change:", signed_time(change),
-      counted(explaining.size(), "line"), explaining.size() == 1 ? "explains" : "explain",
-      kPercent * explained / change);
+  const std::string text = fmt::format("The predicted time changes by {}. {}:", signed_time(change),
+                                       explained_text(explained, change, explaining.size()));
   return options.text(text) + "\n" + table_text(rows, options);
 }
 
@@ -145,11 +157,15 @@ std::string lines_text(const LineComparison& comparison, bool all, const Termina
                     is_in_both ? Style::plain : Style::bold});
   }
   const std::size_t shown = rows.size() - 1;
+  const std::size_t executed = comparison.lines.size();
+  if (executed == 0) return "The machine code names no executed line.\n";
+  if (shown == 0)
+    return fmt::format("No line changed; {} {} executed.\n", counted(executed, "line"),
+                       noun_for(executed, "is", "are"));
   const std::string heading =
-      all ? fmt::format("{} executed lines:", shown)
-          : fmt::format("{} of {} executed lines changed:", shown, comparison.lines.size());
-  if (shown == 0) return heading + "\n";
-  return heading + "\n" + table_text(rows, options);
+      all ? counted(executed, "executed line")
+          : fmt::format("{} of {} changed", shown, counted(executed, "executed line"));
+  return heading + ":\n" + table_text(rows, options);
 }
 
 }  // namespace

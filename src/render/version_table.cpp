@@ -4,7 +4,9 @@
 #include <cstddef>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/names.hpp"
 #include "base/text.hpp"
 #include "base/text_table.hpp"
 
@@ -86,14 +88,17 @@ VersionCells ratio_cells(const VersionRow& before, const VersionRow& now) {
 }
 
 std::string notes_text(const std::vector<const VersionRow*>& rows) {
-  std::string text;
+  std::vector<NamedText> reasons;
   std::vector<std::string> checked_at;
   for (const VersionRow* const row : rows) {
-    if (!row->reason.empty()) text += fmt::format("{}: {}\n", row->variant, row->reason);
+    if (!row->reason.empty()) add_name(reasons, row->reason, row->variant);
     const std::string& at = row->checked_at;
     if (!at.empty() && std::ranges::find(checked_at, at) == checked_at.end())
       checked_at.push_back(at);
   }
+  std::string text;
+  for (const auto& [reason, variants] : reasons)
+    text += fmt::format("{}: {}\n", fmt::join(variants, ", "), reason);
   for (const std::string& at : checked_at)
     text += fmt::format("verified at {}\n", at);
   return text;

@@ -38,9 +38,9 @@ inline constexpr const char* kResultsName = "results.json";
 /// Properties that must be equal in a run and the run that it resumes.
 struct RunOrigin {
   std::string build_id;               ///< build id of the program
-  std::optional<std::uint64_t> seed;  ///< --seed; `sets` and `filter` are --set and --filter
+  std::optional<std::uint64_t> seed;  ///< --seed; `sets` and `filters` are --set and --filter
   std::vector<std::string> sets;
-  std::string filter;
+  std::vector<std::string> filters;
   bool profile = false;
   std::optional<Shard> shard = {};  ///< the log's shard; empty: the whole run
   /// The cells of the whole run. The log has its shard's cells, in the same order.

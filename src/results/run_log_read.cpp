@@ -99,15 +99,27 @@ class RunLogReader {
     const auto names = values.object(place, [&](const std::string& name, const Place& at) {
       if (name == "build_id") return values.read(at, origin.build_id);
       if (name == "seed") return values.read(at, origin.seed);
-      if (name == "filter") return values.read(at, origin.filter);
+      if (name == "filter") return read_one_filter(values, at);
+      if (name == "filters") return read_texts(values, at, origin.filters);
       if (name == "profile") return values.read(at, origin.profile);
       if (name == "shard") return read_shard(values, at);
       if (name == "plan") return read_plan(values, at);
-      if (name != "sets") return values.scanner().skip();
-      values.array(at, "an array of texts",
-                   [&](const Place& item) { values.read(item, origin.sets.emplace_back()); });
+      if (name == "sets") return read_texts(values, at, origin.sets);
+      values.scanner().skip();
     });
-    values.require(names, place, {"build_id", "seed", "sets", "filter", "profile"});
+    values.require(names, place, {"build_id", "seed", "sets", "profile"});
+  }
+
+  static void read_texts(JsonValues& values, const Place& place, std::vector<std::string>& texts) {
+    values.array(place, "an array of texts",
+                 [&](const Place& item) { values.read(item, texts.emplace_back()); });
+  }
+
+  // Logs of earlier versions have one glob, which is empty if none was given.
+  void read_one_filter(JsonValues& values, const Place& place) {
+    std::string filter;
+    values.read(place, filter);
+    if (!filter.empty()) log_.origin.filters.push_back(std::move(filter));
   }
 
   void read_shard(JsonValues& values, const Place& place) {

@@ -27,7 +27,7 @@ Json json_of_origin(const RunOrigin& origin) {
   Json json{{"build_id", origin.build_id},
             {"seed", origin.seed},
             {"sets", origin.sets},
-            {"filter", origin.filter},
+            {"filters", origin.filters},
             {"profile", origin.profile}};
   if (origin.shard) json["shard"] = Json::array({origin.shard->index, origin.shard->count});
   const auto json_of_cell = [](const ShardedCell& c) { return Json::array({c.shard, c.key}); };

@@ -37,8 +37,8 @@ std::string division_of(const RunPart& part) {
 }
 
 std::string options_of(const RunOrigin& origin) {
-  std::string text =
-      fmt::format("--set [{}] --filter '{}'", fmt::join(origin.sets, " "), origin.filter);
+  std::string text = fmt::format("--set [{}] --filter [{}]", fmt::join(origin.sets, " "),
+                                 fmt::join(origin.filters, " "));
   if (origin.seed) text += fmt::format(" --seed {}", *origin.seed);
   return origin.profile ? text + " --profile" : text;
 }

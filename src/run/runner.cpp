@@ -110,7 +110,7 @@ class Runner {
         executor_(executor),
         observer_(observer),
         options_(options),
-        session_(executor, tracer, observer, options,
+        session_(executor, tracer, observer, options, plan.device.simulated,
                  options.now_s ? options.now_s : steady_seconds) {}
 
   std::vector<Row> run() {

@@ -9,11 +9,12 @@
 namespace gpuexp {
 
 Session::Session(Executor& executor, Tracer& tracer, RunObserver& observer,
-                 const RunOptions& options, std::function<double()> now_s)
+                 const RunOptions& options, bool simulated, std::function<double()> now_s)
     : executor_(executor),
       tracer_(tracer),
       observer_(observer),
       options_(options),
+      simulated_(simulated),
       now_s_(std::move(now_s)) {}
 
 void Session::measure_floor(Mode mode) {
@@ -46,10 +47,16 @@ void Session::require_device() {
   if (!lost_) return;
   if (unrecoverable_ || !executor_.recover()) {
     unrecoverable_ = true;
-    throw DeviceGone("the device was lost before: " + lost_reason_);
+    throw DeviceGone(loss());
   }
   lost_ = false;
   observer_.recovered(lost_reason_);
+}
+
+std::string Session::loss() const {
+  return (simulated_ ? "the process that simulated the GPU ended before: "
+                     : "the device was lost before: ") +
+         lost_reason_;
 }
 
 void Session::set_up(const Family& family, const Values& values) {
@@ -105,7 +112,7 @@ void Session::failed(const DeviceError& error) {
 }
 
 std::string Session::end_reason() {
-  if (unrecoverable_) return "the device was lost before: " + lost_reason_;
+  if (unrecoverable_) return loss();
   return interrupted() ? "interrupted" : "";
 }
 

@@ -28,8 +28,9 @@ class DeviceGone : public DeviceError {
 /// The device during a run: the set-up problem, recovery from device loss, and launch overhead.
 class Session {
  public:
+  /// `simulated`: a process on the CPU is the device.
   Session(Executor& executor, Tracer& tracer, RunObserver& observer, const RunOptions& options,
-          std::function<double()> now_s);
+          bool simulated, std::function<double()> now_s);
 
   /// Measures floor_us(), the median time of an empty kernel in the mode. On failure, floor_us() is
   /// empty.
@@ -96,11 +97,14 @@ class Session {
 
  private:
   void require_device();
+  /// Why the cells after a loss are not run.
+  std::string loss() const;
 
   Executor& executor_;
   Tracer& tracer_;
   RunObserver& observer_;
   const RunOptions& options_;
+  bool simulated_;
   std::function<double()> now_s_;
   std::map<Mode, std::vector<double>> floors_us_;
   const Family* family_ = nullptr;

@@ -63,7 +63,8 @@ Block::Block(const LaunchState& of, Extent at, const Membership& in)
   watches_ = launch.checks.memory || observed;
   if (!launch.checks.memory) return;
   checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block,
-                                           launch.shared_bytes, warps_.size());
+                                           launch.shared_bytes, launch.system_shared_bytes,
+                                           warps_.size());
   if (launch.group_memory)
     checks_->set_group_memory({*launch.group_memory, *launch.group_memory + kGroupMemoryBytes});
   for (const auto& warp : warps_)
@@ -72,12 +73,17 @@ Block::Block(const LaunchState& of, Extent at, const Membership& in)
 
 std::byte* Block::shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment) {
   if (address > shared.size() || bytes > shared.size() - address)
-    throw Fault(FaultKind::out_of_bounds, describe_outside_shared(address, bytes, shared.size()),
+    throw Fault(FaultKind::out_of_bounds,
+                describe_outside_shared(address, bytes, shared.size(), launch.system_shared_bytes),
                 address);
   if (address % alignment != 0)
-    throw Fault(FaultKind::misaligned, describe_misaligned(address, bytes, " of shared memory"),
-                address);
+    throw Fault(FaultKind::misaligned,
+                describe_misaligned_shared(address, bytes, launch.system_shared_bytes), address);
   return shared.data() + address;
+}
+
+std::string Block::shared_offset(std::uint64_t address) const {
+  return sim::shared_offset(address, launch.system_shared_bytes);
 }
 
 std::uint64_t Block::steps() const {
@@ -287,7 +293,7 @@ GPUEXP_INLINED Executed Block::execute_next(Warp& warp, const std::vector<Op>& o
   count.predicated_lanes += count_of(lanes);
   divergence.go_to(at + 1);
   if (lanes == 0) return {at, lanes};
-  if (warp.undefined) check_registers(*launch.program, warp, op, lanes);
+  if (warp.undefined) check_registers(*launch.program, warp, op, lanes, launch.system_shared_bytes);
   op.run(warp, op, lanes);
   return {at, lanes};
 }
@@ -378,13 +384,14 @@ void Block::check_remote(const MemoryAccess& access) {
     if (at.offset + access.width > other.shared.size())
       throw Fault(FaultKind::out_of_bounds,
                   fmt::format("{}; the block is {}",
-                              describe_outside_shared(at.offset, access.width, other.shared.size()),
+                              describe_outside_shared(at.offset, access.width, other.shared.size(),
+                                                      launch.system_shared_bytes),
                               to_text(other.place)),
                   at.offset, lane);
     if (at.offset % access.width != 0)
       throw Fault(FaultKind::misaligned,
-                  describe_misaligned(at.offset, access.width, " of shared memory"), at.offset,
-                  lane);
+                  describe_misaligned_shared(at.offset, access.width, launch.system_shared_bytes),
+                  at.offset, lane);
     if (!other.checks_->note_remote(access.kind, at.offset, access.width))
       unwritten |= LaneMask{1} << lane;
     other.remote_read_.reset();
@@ -400,9 +407,9 @@ void Block::check_end() const {
   if (!remote_read_) return;
   const RemoteRead& read = *remote_read_;
   Fault fault(FaultKind::race,
-              fmt::format("{} bytes of shared memory of block {} at {:#x} are read, but nothing "
+              fmt::format("{} bytes of shared memory of block {} at {} are read, but nothing "
                           "keeps the block from exiting before the read",
-                          read.width, to_text(place), read.offset),
+                          read.width, to_text(place), shared_offset(read.offset)),
               read.offset);
   fault.set_place(read.block, read.thread, source_line(*launch.program, read.instruction));
   throw fault;

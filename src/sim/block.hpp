@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,8 +49,9 @@ struct LaunchState {
   GlobalMemory* global = nullptr;
   Extent grid;
   Extent block;
-  Extent cluster;  ///< cluster size in blocks
-  std::size_t shared_bytes = 0;
+  Extent cluster;                       ///< cluster size in blocks
+  std::size_t shared_bytes = 0;         ///< per block, with system_shared_bytes
+  std::size_t system_shared_bytes = 0;  ///< reserved for the system, before the kernel's own
   /// Offset in shared memory of kGroupMemoryBytes that cooperative groups use; empty: none.
   std::optional<std::size_t> group_memory;
   /// Number of warps per block to execute; further warps count as exited.
@@ -250,6 +252,8 @@ class Block {
   /// Host address of `bytes` bytes at an offset in shared memory. Throws Fault if the bytes are out
   /// of bounds or the offset is not a multiple of `alignment`.
   std::byte* shared_at(std::uint64_t address, std::size_t bytes, std::size_t alignment);
+  /// The text of an offset in shared memory, for messages (sim/fault.hpp).
+  std::string shared_offset(std::uint64_t address) const;
   /// Resolves an address of the cluster's shared memory. Throws Fault if the cluster has no such
   /// block, or if the block has exited.
   SharedPlace shared_place(std::uint32_t address, std::optional<unsigned> lane = std::nullopt);

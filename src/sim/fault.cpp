@@ -17,9 +17,21 @@ std::string to_text(const Extent& place) {
   return fmt::format("({}, {}, {})", place.x, place.y, place.z);
 }
 
-std::string describe_outside_shared(std::uint64_t address, std::size_t width, std::size_t bytes) {
-  return fmt::format("{} bytes at {:#x} are outside of the block's {} bytes of shared memory",
-                     width, address, bytes);
+std::string shared_offset(std::uint64_t address, std::size_t system_bytes) {
+  if (address < system_bytes) return fmt::format("{:#x} before the start", system_bytes - address);
+  return fmt::format("{:#x}", address - system_bytes);
+}
+
+std::string describe_outside_shared(std::uint64_t address, std::size_t width, std::size_t bytes,
+                                    std::size_t system_bytes) {
+  return fmt::format("{} bytes at {} are outside of the block's {} bytes of shared memory", width,
+                     shared_offset(address, system_bytes), bytes - system_bytes);
+}
+
+std::string describe_misaligned_shared(std::uint64_t address, std::size_t width,
+                                       std::size_t system_bytes) {
+  return fmt::format("{} bytes of shared memory at {} are not aligned", width,
+                     shared_offset(address, system_bytes));
 }
 
 std::string describe_outside_local(std::uint64_t address, std::size_t width) {

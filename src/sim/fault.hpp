@@ -36,9 +36,16 @@ constexpr std::int64_t number_in(const Extent& all, const Extent& place) {
   return place.x + all.x * (place.y + all.y * place.z);
 }
 
-std::string describe_outside_shared(std::uint64_t address, std::size_t width, std::size_t bytes);
+/// An address in a block's shared memory as an offset in the kernel's own shared memory, which
+/// begins after the `system_bytes` that the system reserves: "0x80", or "0x8 before the start".
+std::string shared_offset(std::uint64_t address, std::size_t system_bytes);
+/// `bytes`: size of the block's shared memory, with the system's.
+std::string describe_outside_shared(std::uint64_t address, std::size_t width, std::size_t bytes,
+                                    std::size_t system_bytes);
+std::string describe_misaligned_shared(std::uint64_t address, std::size_t width,
+                                       std::size_t system_bytes);
 std::string describe_outside_local(std::uint64_t address, std::size_t width);
-/// `memory`: " of shared memory", for example.
+/// `memory`: " of local memory", for example.
 std::string describe_misaligned(std::uint64_t address, std::size_t width,
                                 std::string_view memory = "");
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/demangled_name.hpp"
+
 namespace gpuexp::sim {
 
 namespace {
@@ -171,7 +173,12 @@ GlobalBuffer::GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string n
 }
 
 std::string GlobalBuffer::description() const {
-  return fmt::format("buffer {}{}of {} bytes", name_, name_.empty() ? "" : " ", end_ - begin_);
+  const std::uint64_t bytes = end_ - begin_;
+  // Compilers give these names to string literals and to arrays of constants.
+  if (name_.starts_with("__unnamed_") || name_.starts_with("$str"))
+    return fmt::format("a constant of {} bytes that the compiler made", bytes);
+  return fmt::format("buffer {}{}of {} bytes", demangled_name(name_), name_.empty() ? "" : " ",
+                     bytes);
 }
 
 bool GlobalBuffer::is_written(std::uint64_t address, std::size_t bytes) const {

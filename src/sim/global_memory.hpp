@@ -74,7 +74,7 @@ class GlobalBuffer {
     return address >= begin_ && address <= end_ && bytes <= end_ - address;
   }
   const std::string& name() const { return name_; }
-  /// "buffer y of 4000 bytes"
+  /// "buffer y of 4000 bytes"; also describes a constant that the compiler made.
   std::string description() const;
 
   /// Whether all bytes of the buffer are written, so that no byte needs a test.

@@ -44,7 +44,7 @@ Mbarrier read_mbarrier(Block& block, std::uint64_t address) {
   std::memcpy(&bits, block.shared_at(address, sizeof bits, sizeof bits), sizeof bits);
   const Mbarrier barrier = Mbarrier::from_bits(bits);
   if (barrier.arrivals == 0)
-    throw Fault(fmt::format("no mbarrier was initialized at {:#x}", address));
+    throw Fault("no mbarrier was initialized at " + block.shared_offset(address));
   return barrier;
 }
 
@@ -54,12 +54,11 @@ std::uint64_t arrive(Block& block, std::uint64_t address, const Arrival& arrival
   const std::uint64_t before = barrier.bits();
   const std::int64_t bytes = barrier.bytes + arrival.announced_bytes;
   if (bytes > kMaxBytes || bytes < -kMaxBytes)
-    throw Fault(fmt::format("the mbarrier at {:#x} would wait for {} bytes; the limit is 2^20 - 1",
-                            address, bytes));
+    throw Fault(fmt::format("the mbarrier at {} would wait for {} bytes; the limit is 2^20 - 1",
+                            block.shared_offset(address), bytes));
   if (arrival.count > barrier.pending)
-    throw Fault(
-        fmt::format("the mbarrier at {:#x} receives {} arrivals, but expects {} in this phase",
-                    address, arrival.count, barrier.pending));
+    throw Fault(fmt::format("the mbarrier at {} receives {} arrivals, but expects {} in this phase",
+                            block.shared_offset(address), arrival.count, barrier.pending));
   barrier.bytes = static_cast<std::int32_t>(bytes);
   barrier.pending -= arrival.count;
   if (arrival.leaves) barrier.arrivals -= arrival.count;

@@ -37,12 +37,12 @@ std::uint64_t arrive_at_words(Block& block, std::uint64_t address) {
   MbarrierWords barrier = MbarrierWords::from_bits(before);
   if (block.launch.is_alone) return before;
   if (barrier.arrivals == 0 || barrier.arrivals > kMaxArrivals)
-    throw Fault(fmt::format("no mbarrier was initialized at {:#x}", address));
+    throw Fault("no mbarrier was initialized at " + block.shared_offset(address));
   if (barrier.pending == 0)
     throw Fault(
-        fmt::format("the mbarrier at {:#x} receives an arrival, but expects none in this "
+        fmt::format("the mbarrier at {} receives an arrival, but expects none in this "
                     "phase",
-                    address));
+                    block.shared_offset(address)));
   --barrier.pending;
   const bool ends_phase = barrier.pending == 0;
   if (ends_phase) {

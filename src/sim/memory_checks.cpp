@@ -28,7 +28,8 @@ bool is_aligned(std::uint64_t address, unsigned width) {
 
 }  // namespace
 
-void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes) {
+void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes,
+                     std::size_t system_shared_bytes) {
   UndefinedRegisters& undefined = *warp.undefined;
   const bool is_local_store = program.listed[warp.divergence.next() - 1].opcode.starts_with("STL");
   for (const Source& from : op.from) {
@@ -40,11 +41,13 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
     const std::uint32_t place = warp.divergence.next() - 1;
     const auto lane = first_lane(used);
     const std::uint64_t address = origin.address[lane];
+    const std::string where =
+        origin.space == Space::local
+            ? fmt::format("local memory at {:#x}", address)
+            : "shared memory at " + shared_offset(address, system_shared_bytes);
     Fault fault(FaultKind::unwritten,
-                fmt::format("{} bytes of {} memory at {:#x} are read before anything wrote "
-                            "them, and used{}",
-                            origin.width, origin.space == Space::local ? "local" : "shared",
-                            address, source_line(program, place, " at ")),
+                fmt::format("{} bytes of {} are read before anything wrote them, and used{}",
+                            origin.width, where, source_line(program, place, " at ")),
                 address, lane);
     fault.place = source_line(program, origin.place);
     throw fault;
@@ -58,11 +61,13 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
 }
 
 MemoryChecks::MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
-                           std::size_t shared_bytes, std::size_t warps)
+                           std::size_t shared_bytes, std::size_t system_shared_bytes,
+                           std::size_t warps)
     : global_(global),
       program_(program),
       block_(block),
       shared_bytes_(shared_bytes),
+      system_shared_bytes_(system_shared_bytes),
       shadow_(shared_bytes, warps, program.orders_warps) {
   if (!program.reaches_shared) return;
   orders_.reserve(warps);
@@ -128,18 +133,18 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
   const std::uint64_t address = access.address[0];
   const std::size_t bytes = access.width;
   const std::size_t step = std::size_t{1} << std::countr_zero(address | bytes | kMaxStep);
-  const auto unwritten = [&](std::uint64_t first, const std::string& of) {
+  const auto unwritten = [&](std::uint64_t first, const std::string& what) {
     throw Fault(FaultKind::unwritten,
-                fmt::format("a bulk copy reads {:#x}{} before anything wrote it", first, of),
-                first);
+                fmt::format("a bulk copy reads {} before anything wrote it", what), first);
   };
   if (access.space == Space::shared) {
     if (address + bytes > shared_bytes_)
-      throw Fault(FaultKind::out_of_bounds, describe_outside_shared(address, bytes, shared_bytes_),
+      throw Fault(FaultKind::out_of_bounds,
+                  describe_outside_shared(address, bytes, shared_bytes_, system_shared_bytes_),
                   address);
     if (access.kind == Access::bulk_store) return shadow_.set_written(address, bytes);
     if (const auto first = shadow_.first_unwritten(address, bytes))
-      unwritten(*first, " of shared memory");
+      unwritten(*first, shared_offset(*first, system_shared_bytes_) + " of shared memory");
     return;
   }
   GlobalBuffer* const buffer = global_.find(address, bytes);
@@ -151,7 +156,7 @@ void MemoryChecks::check_range(const MemoryAccess& access) {
     if (access.kind == Access::bulk_store) {
       buffer->mark(at, step);
     } else if (!buffer->is_written(at, step)) {
-      unwritten(at, " of " + buffer->description());
+      unwritten(at, fmt::format("{:#x} of {}", at, buffer->description()));
     }
   }
 }
@@ -169,10 +174,12 @@ void MemoryChecks::check_shared(Warp& warp, const MemoryAccess& access) {
       const std::uint64_t address = access.address[lane];
       if (address + width > shared_bytes_)
         throw Fault(FaultKind::out_of_bounds,
-                    describe_outside_shared(address, width, shared_bytes_), address, lane);
-      if (!is_aligned(address, width))
-        throw Fault(FaultKind::misaligned, describe_misaligned(address, width, " of shared memory"),
+                    describe_outside_shared(address, width, shared_bytes_, system_shared_bytes_),
                     address, lane);
+      if (!is_aligned(address, width))
+        throw Fault(FaultKind::misaligned,
+                    describe_misaligned_shared(address, width, system_shared_bytes_), address,
+                    lane);
     });
   }
   if (group_memory_.has({access.shape.first, access.shape.last + width})) {
@@ -235,8 +242,8 @@ void MemoryChecks::check_local(Warp& warp, const MemoryAccess& access) const {
 }
 
 void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) const {
-  const std::string bytes =
-      fmt::format("{} bytes of shared memory at {:#x}", access.width, conflict.address);
+  const std::string bytes = fmt::format("{} bytes of shared memory at {}", access.width,
+                                        shared_offset(conflict.address, system_shared_bytes_));
   const char* const verb = is_atomic(access.kind)  ? "changed by an atomic operation"
                            : is_write(access.kind) ? "written"
                                                    : "read";

@@ -17,8 +17,10 @@ namespace gpuexp::sim {
 
 class MemoryChecks {
  public:
+  /// `shared_bytes` is the size of the block's shared memory; the system reserves the first
+  /// `system_shared_bytes`.
   MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
-               std::size_t shared_bytes, std::size_t warps);
+               std::size_t shared_bytes, std::size_t system_shared_bytes, std::size_t warps);
 
   /// Declares the shared memory in which cooperative groups synchronize: its contents count as
   /// written, since code works with any, and its accesses do not race. Each atomic operation there
@@ -69,13 +71,16 @@ class MemoryChecks {
   const Program& program_;
   Extent block_;
   std::size_t shared_bytes_;
+  std::size_t system_shared_bytes_;
   AddressRange group_memory_;
   SharedShadow shadow_;
   std::vector<LaneOrder> orders_;
 };
 
 /// Throws Fault if an instruction uses an undefined register; otherwise marks the registers that it
-/// overwrites as defined. Call it before the instruction executes.
-void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes);
+/// overwrites as defined. Call it before the instruction executes. The system reserves the first
+/// `system_shared_bytes` of the block's shared memory.
+void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes,
+                     std::size_t system_shared_bytes);
 
 }  // namespace gpuexp::sim

@@ -194,9 +194,10 @@ LaunchState Simulator::launch_of(const KernelStep& step) {
   launch.grid = step.shape.grid;
   launch.block = step.shape.block;
   launch.cluster = step.shape.cluster;
-  launch.shared_bytes = reserved_shared_bytes(compute_capability_) +
-                        static_cast<std::size_t>(kernel.resource.static_shared_bytes +
-                                                 step.shape.dynamic_shared_bytes);
+  launch.system_shared_bytes = reserved_shared_bytes(compute_capability_);
+  launch.shared_bytes =
+      launch.system_shared_bytes + static_cast<std::size_t>(kernel.resource.static_shared_bytes +
+                                                            step.shape.dynamic_shared_bytes);
   // More than ptxas reports, because a wide load may write registers that no instruction reads.
   constexpr unsigned kMore = 8;
   launch.registers = std::min(255u, static_cast<unsigned>(kernel.resource.registers) + kMore);

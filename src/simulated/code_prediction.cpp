@@ -11,9 +11,10 @@ namespace gpuexp {
 
 namespace {
 
-CodeTime refused(const std::string& why) {
+CodeTime refused(const std::string& why, bool has_faulted) {
   CodeTime time;
   time.refusal = why;
+  time.has_faulted = has_faulted;
   return time;
 }
 
@@ -93,6 +94,7 @@ void find_kernels(LaunchToTime& launch, sim::Simulator& simulator, const DeviceS
     launch.refusal = launch.footprint.refusal;
   } catch (const sim::Fault& fault) {
     launch.refusal = fault.what();
+    launch.has_faulted = true;
   }
 }
 
@@ -145,7 +147,7 @@ LaunchToTime launch_to_time(HostProblem& problem, const Variant& variant, sim::S
 CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator, Mode mode,
                            const DeviceSpec& device, const Ceilings& ceilings,
                            KnownKernels* known) {
-  if (!launch.refusal.empty()) return refused(launch.refusal);
+  if (!launch.refusal.empty()) return refused(launch.refusal, launch.has_faulted);
   const CodeTimeModel model(device, ceilings, mode);
   try {
     const auto traffic = launch_traffic(launch.footprint, mode, device, simulator.stop);
@@ -154,7 +156,7 @@ CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator
     if (time.refusal.empty() && !launch.hosted.empty()) time_on_host_clock(launch, ceilings, time);
     return time;
   } catch (const sim::Fault& fault) {
-    return refused(fault.what());
+    return refused(fault.what(), true);
   }
 }
 

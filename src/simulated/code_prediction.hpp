@@ -15,7 +15,8 @@ struct LaunchToTime {
   std::vector<HostedStep> hosted;  ///< all steps, for variants timed on the host's clock
   bool as_graph = false;
   LaunchFootprint footprint;
-  std::string refusal;  ///< why the time cannot be predicted; empty if it can
+  std::string refusal;       ///< why the time cannot be predicted; empty if it can
+  bool has_faulted = false;  ///< the refusal is a kernel's fault
 };
 
 struct KnownKernels {

@@ -303,7 +303,11 @@ class CodePredictor::Impl {
       const CodeTime time = predict_from_code(launch->second, simulator, cell.mode, plan_.device,
                                               plan_.ceiling_source.ceilings, &timed.known);
       if (timed.lacks_code && !time.refusal.empty()) return unsettled(time.refusal);
-      if (!time.refusal.empty()) return {{}, {}, time.refusal};
+      if (!time.refusal.empty()) {
+        CodePrediction none{{}, {}, time.refusal};
+        none.has_faulted = time.has_faulted;
+        return none;
+      }
       return {time.total_us, time.terms, "", time.caches, time.timeline};
     } catch (const std::bad_alloc&) {
       timed.forget();
@@ -405,6 +409,7 @@ void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   if (!cell.skip_reason.empty()) return;
   const CodePrediction from_code = impl_->wait_for(cell);
   prediction.why_no_time = from_code.why_not;
+  prediction.has_faulted = from_code.has_faulted;
   if (!from_code.time_us) return;
   prediction.time_us = from_code.time_us;
   prediction.time_from = cell.variant->phases ? "phases" : "code";

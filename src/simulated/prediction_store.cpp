@@ -20,8 +20,9 @@ inline constexpr std::tuple kListedMembers<CacheCounts>{
     &CacheCounts::extra_wavefronts};
 template <>
 inline constexpr std::tuple kListedMembers<CodePrediction>{
-    &CodePrediction::time_us, &CodePrediction::terms,    &CodePrediction::why_not,
-    &CodePrediction::caches,  &CodePrediction::timeline, &CodePrediction::is_settled};
+    &CodePrediction::time_us,    &CodePrediction::terms,    &CodePrediction::why_not,
+    &CodePrediction::caches,     &CodePrediction::timeline, &CodePrediction::is_settled,
+    &CodePrediction::has_faulted};
 
 std::string line_of(const CodePrediction& prediction) {
   return listed_json(prediction).dump();

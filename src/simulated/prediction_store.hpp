@@ -21,6 +21,7 @@ struct CodePrediction {
   /// Whether another attempt would give the same result. False if a tool failed, memory ran out or
   /// the run was ended, for example; such predictions are not stored.
   bool is_settled = true;
+  bool has_faulted = false;  ///< no time is predicted because a kernel faulted
 };
 
 /// One line of text, which prediction_from() of the same program reads.

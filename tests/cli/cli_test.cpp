@@ -295,7 +295,9 @@ TEST_CASE("a folder hides a config of the same name only if another folder would
   fs::create_directory(scratch.path() / "mine");
   const Outcome refused = gpuexp("plan mine --gpu h200", there);
   CHECK(refused.exit_code == 2);
-  CHECK_THAT(refused.output, contains_text("mine: is a directory; expected a JSON file"));
+  CHECK_THAT(refused.output,
+             contains_text("mine: is a folder without a cubin; expected a config, which is a JSON "
+                           "file, a kernel file, whose name ends in .cu, "));
 }
 
 TEST_CASE("repeated runs are calibrated into a file that compare reads") {
@@ -488,9 +490,33 @@ TEST_CASE("a file size limit ends a command like a full disk") {
   fs::remove(out);
 }
 
-TEST_CASE("a full disk at standard output is reported") {
-  CHECK_THAT(gpuexp("list 2>&1 > /dev/full | cat").output,
-             contains_text("gpuexp: standard output: cannot write"));
+TEST_CASE("a full disk at standard output is reported, and standard output named once") {
+  const std::string report = "report tests/cli/data/compare_a.json --format csv";
+  for (const std::string& command : {std::string("list"), report, std::string("schema results")}) {
+    const std::string text = gpuexp(command + " 2>&1 > /dev/full | cat").output;
+    INFO(command << "\n" << text);
+    CHECK_THAT(text, contains_text("gpuexp: standard output: cannot write"));
+    CHECK(text.find("standard output") == text.rfind("standard output"));
+  }
+}
+
+TEST_CASE("help of a subcommand is also a subcommand") {
+  CHECK(gpuexp("help verify").output == gpuexp("verify --help").output);
+  CHECK(gpuexp("help list metrics").output == gpuexp("list metrics --help").output);
+  const Outcome all = gpuexp("help");
+  CHECK(all.exit_code == 0);
+  CHECK(all.output == gpuexp("--help").output);
+  const Outcome unknown = gpuexp("help verfy");
+  CHECK(unknown.exit_code == 2);
+  CHECK_THAT(unknown.output, contains_text("unknown subcommand 'verfy'; did you mean 'verify'? "));
+}
+
+TEST_CASE("a kernel file is not read from standard input") {
+  const Outcome outcome = gpuexp("plan - --gpu h200 < docs/examples/vector_add.cu");
+  CHECK(outcome.exit_code == 2);
+  CHECK_THAT(outcome.output,
+             contains_text("gpuexp: standard input: is not a config, which is a JSON object; a "
+                           "kernel file is not read from standard input: name the file"));
 }
 
 TEST_CASE("families are listed by topic, memory first") {

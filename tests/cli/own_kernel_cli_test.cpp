@@ -17,8 +17,11 @@ namespace fs = std::filesystem;
 
 TEST_CASE("the example kernel files verify in the simulator", "[machine_code]") {
   if (!has_compiler()) return;
-  const std::map<std::string, std::size_t> rows_of{
-      {"vector_add.cu", 1}, {"transpose.cu", 6}, {"sgemm.cu", 8}};
+  const std::map<std::string, std::size_t> rows_of{{"vector_add.cu", 1},
+                                                   {"transpose.cu", 6},
+                                                   {"sgemm.cu", 8},
+                                                   {"layernorm.cu", 2},
+                                                   {"momentum.cu", 1}};
   std::size_t files = 0;
   std::size_t skipped = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(GPUEXP_SOURCE_DIR) / kExamples)) {

@@ -254,7 +254,8 @@ TEST_CASE("compare shows which lines of two kernel files differ in time", "[mach
   INFO(same.output);
   CHECK(same.exit_code == 0);
   CHECK_THAT(same.output, contains_text("The predicted time does not change."));
-  CHECK_THAT(same.output, contains_text("0 of "));
+  CHECK_THAT(same.output, contains_text("No line changed; "));
+  CHECK_THAT(same.output, !contains_text("changed:"));
 }
 
 TEST_CASE("compare refuses kernel files that cannot be compared", "[machine_code]") {
@@ -322,7 +323,10 @@ TEST_CASE("tune ranks the points by predicted time and names the skipped ones", 
       contains_text("skipped: PER=64, THREADS=256: does not compile for sm_90a: tuned.cu(11): "
                     "error: static assertion failed with \"too many elements per block\""));
   CHECK_THAT(ranked.output, contains_text("skipped: 2 points: requires PER != 3\n"));
-  CHECK_THAT(ranked.output, contains_text("predicted only: no point was executed or measured"));
+  CHECK_THAT(
+      ranked.output,
+      contains_text("predicted only: no point was verified or measured; with --simulate h200 "
+                    "instead of --gpu, the best points are verified\n"));
   CHECK_THAT(ranked.output, !contains_text("measured  status"));
 }
 
@@ -345,6 +349,46 @@ TEST_CASE("tune executes the best points, and writes results like run", "[machin
   CHECK(statuses["passed"] == 2);
   CHECK(statuses["skipped"] == 6);
   CHECK_THAT(rows.dump(), contains_text(": only the best 2 are executed"));
+}
+
+/// `tiled` ends with a trap if PER is 8, and stores beyond the output if it is 4. `plain` does not
+/// use PER.
+const std::string kBeyond = R"(
+// gpuexp: n = 4096
+// gpuexp: PER = 1, 2, 4, 8
+// gpuexp: x[n] y[n]
+// gpuexp: plain = plain<<<n/256, 256>>>
+// gpuexp: tiled = tiled<PER><<<n/256, 256>>>
+// gpuexp: check y[i] = x[i]
+__global__ void plain(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = x[i];
+}
+template <int PER>
+__global__ void tiled(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (PER == 8) __trap();
+  y[PER == 4 ? i + 1 : i] = x[i];
+}
+)";
+
+TEST_CASE("tune does not rank points that fault, and shows parameters without use as -",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("beyond.cu", kBeyond);
+  const Outcome ranked = gpuexp("tune " + file + " --gpu h200");
+  INFO(ranked.output);
+  CHECK(ranked.exit_code == 0);
+  CHECK(lines_with(ranked.output, "1 ").size() == 1);
+  CHECK_THAT(ranked.output, contains_text("  plain      -  ") && contains_text("  tiled      2  "));
+  CHECK_THAT(ranked.output, !contains_text("  tiled      8  "));
+  CHECK_THAT(ranked.output, contains_text("skipped: tiled, PER=8: its kernel faults: "));
+  const Outcome verified = gpuexp("tune " + file + kSimulated + " --out " + folder.path("out"));
+  INFO(verified.output);
+  CHECK(verified.exit_code == 4);
+  CHECK_THAT(verified.output, !contains_text("  tiled      4  "));
+  CHECK_THAT(verified.output, contains_text("not ranked: tiled, PER=4: failed: "));
 }
 
 TEST_CASE("a macro and a template argument are parameters everywhere", "[machine_code]") {

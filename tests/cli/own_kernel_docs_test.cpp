@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -109,7 +112,41 @@ TEST_CASE("the code in docs/own_kernel.md is that of the examples") {
     INFO(code);
     CHECK(examples.find(code) != std::string::npos);
   }
-  CHECK(blocks == 2);
+  CHECK(blocks == 4);
+}
+
+TEST_CASE("the examples of checks in docs/own_kernel.md find the errors that the page names",
+          "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  using Replaced = std::vector<std::pair<std::string, std::string>>;
+  const auto statuses = [&](const std::string& example, const Replaced& parts) {
+    std::string text = read_file(fs::path(GPUEXP_SOURCE_DIR) / kExamples / example);
+    for (const auto& [part, by] : parts) {
+      const std::size_t at = text.find(part);
+      REQUIRE(at != std::string::npos);
+      text.replace(at, part.size(), by);
+    }
+    const std::string file = folder.write(example, text);
+    const std::string json = folder.path("report.json");
+    gpuexp("verify " + file + kSimulated + " --quiet --json " + json);
+    const nlohmann::json report = nlohmann::json::parse(read_file(json));
+    std::vector<std::string> found;
+    for (const auto& row : report["rows"])
+      found.push_back(row["status"]);
+    return found;
+  };
+  using Statuses = std::vector<std::string>;
+  CHECK(statuses("layernorm.cu", {}) == Statuses{"passed", "passed"});
+  const std::pair<std::string, std::string> ignored{" / columns + epsilon)", " / columns)"};
+  CHECK(statuses("layernorm.cu", {ignored}) == Statuses{"passed", "incorrect"});
+  const std::pair<std::string, std::string> small{"= normal\n", "= uniform(0, 0.01)\n"};
+  CHECK(statuses("layernorm.cu", {small}) == Statuses{"passed", "passed"});
+  CHECK(statuses("layernorm.cu", {small, ignored}) == Statuses{"incorrect", "incorrect"});
+  CHECK(statuses("momentum.cu", {}) == Statuses{"passed"});
+  CHECK(statuses("momentum.cu", {{"rate * changed", "rate * gradient[i]"}}) ==
+        Statuses{"incorrect"});
+  CHECK(statuses("momentum.cu", {{"velocity[i] = changed;", ""}}) == Statuses{"incorrect"});
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ const std::string kHalfCompiled = R"(// gpuexp: N = 1, 2
 // gpuexp: z[8] w[8]
 // gpuexp: good = f<N><<<1, 8>>>(x, z)
 // gpuexp: bad = g<N><<<1, 8>>>(z, w)
+// gpuexp: worse = g<N><<<1, 8>>>(z, w)
 // gpuexp: check z[i] = N*x[i]
 // gpuexp: check w[i] = 1
 template <int N> __global__ void f(const float* x, float* z) { z[threadIdx.x] = N * x[threadIdx.x]; }
@@ -44,17 +45,28 @@ TEST_CASE("a variant without code costs only itself, and the exit code shows it"
   const ErrorFolder folder;
   folder.write("half.cu", kHalfCompiled);
   const std::string reason =
-      "does not compile for sm_90a: half.cu(10): error: static assertion failed with \"N is too "
+      "does not compile for sm_90a: half.cu(11): error: static assertion failed with \"N is too "
       "small\"";
   for (const std::string& command :
        {"verify" + kSimulated, "run --out " + folder.path("out") + kSimulated}) {
     const Outcome outcome = folder.outcome("half.cu", command);
     INFO(outcome.output);
     CHECK(outcome.exit_code == 4);
-    CHECK_THAT(outcome.output, contains_text("4 rows: 2 passed, 2 skipped"));
-    CHECK_THAT(outcome.output, contains_text("gpuexp: no cell of bad has code: " + reason));
+    CHECK_THAT(outcome.output, contains_text("6 rows: 2 passed, 4 skipped"));
+    CHECK_THAT(outcome.output, contains_text("gpuexp: no cell of bad, worse has code: " + reason));
   }
+  const Outcome predicted = folder.outcome("half.cu", "predict --gpu h200");
+  INFO(predicted.output);
+  CHECK(predicted.exit_code == 4);
+  CHECK_THAT(predicted.output, contains_text("gpuexp: no cell of bad, worse has code: " + reason));
+  CHECK(folder.outcome("half.cu", "predict --gpu h200 --filter '*/good'").exit_code == 0);
+  CHECK(folder.outcome("half.cu", "plan --gpu h200").exit_code == 0);
   CHECK(folder.outcome("half.cu", "verify --filter '*/good'" + kSimulated).exit_code == 0);
+  // Each glob selects variants.
+  const Outcome two =
+      folder.outcome("half.cu", "verify --filter '*/good' --filter '*/bad'" + kSimulated);
+  CHECK_THAT(two.output, contains_text("4 rows: 2 passed, 2 skipped"));
+  CHECK_THAT(two.output, !contains_text("worse"));
   const Outcome none = folder.outcome("half.cu", "verify --filter '*/bad'" + kSimulated);
   CHECK(none.exit_code == 2);
   CHECK_THAT(none.output, contains_text("gpuexp: no cell of half.cu has code for NVIDIA H200"));
@@ -62,7 +74,7 @@ TEST_CASE("a variant without code costs only itself, and the exit code shows it"
   const Outcome described = folder.outcome("half.cu", "describe");
   INFO(described.output);
   CHECK(described.exit_code == 0);
-  CHECK_THAT(described.output, contains_text("  bad: skipped: " + reason));
+  CHECK_THAT(described.output, contains_text("  bad, worse: skipped: " + reason));
   CHECK_THAT(described.output, contains_text("  good: f<1>\n"));
 }
 

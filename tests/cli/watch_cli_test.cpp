@@ -5,13 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/steady_clock.hpp"
 #include "cli/program.hpp"
+#include "cli/running_program.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -20,57 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kPatienceS = 60;
-
 /// The running command, whose output goes to a pipe.
-class Watching {
+class Watching : public RunningProgram {
  public:
   Watching(const fs::path& file, const fs::path& temporary,
-           const std::vector<std::string>& options = {}) {
-    std::vector<std::string> words{GPUEXP_BINARY, "watch", file.string()};
-    words.insert(words.end(), options.begin(), options.end());
-    std::vector<char*> arguments;
-    for (std::string& word : words)
-      arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    int ends[2];
-    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    output_ = ends[0];
-    process_ = ::fork();
-    if (process_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::dup2(ends[1], STDERR_FILENO);
-      ::setenv("LC_ALL", "C.UTF-8", 1);
-      ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
-      ::setenv("TMPDIR", temporary.c_str(), 1);
-      if (::chdir(GPUEXP_SOURCE_DIR) == 0) ::execv(arguments[0], arguments.data());
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-  }
-  ~Watching() {
-    if (process_ > 0) {
-      ::kill(process_, SIGKILL);
-      ::waitpid(process_, nullptr, 0);
-    }
-    ::close(output_);
-  }
-  Watching(const Watching&) = delete;
-  Watching& operator=(const Watching&) = delete;
-
-  /// Waits until the output after the last call contains the text. Returns that output.
-  std::string until(const std::string& text) {
-    const double end_s = steady_seconds() + kPatienceS;
-    std::size_t found = std::string::npos;
-    while ((found = unread_.find(text)) == std::string::npos && steady_seconds() < end_s &&
-           read()) {
-    }
-    INFO("waited for: " << text << "\n" << unread_);
-    REQUIRE(found != std::string::npos);
-    std::string taken = unread_.substr(0, found + text.size());
-    unread_.erase(0, taken.size());
-    return taken;
-  }
+           const std::vector<std::string>& options = {})
+      : RunningProgram(command(file, options), {{"TMPDIR", temporary.string()}}) {}
 
   /// The output up to the end of the next table.
   std::string table() {
@@ -78,37 +29,18 @@ class Watching {
     return before + until("\n\n");
   }
 
-  /// Whether nothing is written within the time.
-  bool is_quiet(double seconds) {
-    const double end_s = steady_seconds() + seconds;
-    const std::size_t bytes = unread_.size();
-    while (steady_seconds() < end_s)
-      read();
-    return unread_.size() == bytes;
-  }
-
   int interrupted() {
-    ::kill(process_, SIGINT);
-    int status = 0;
-    ::waitpid(process_, &status, 0);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    signal(SIGINT);
+    return exit_code();
   }
 
  private:
-  bool read() {
-    pollfd source{output_, POLLIN, 0};
-    constexpr int kTickMs = 50;
-    if (::poll(&source, 1, kTickMs) <= 0) return true;
-    char part[4096];
-    const ssize_t bytes = ::read(output_, part, sizeof part);
-    if (bytes > 0) unread_.append(part, static_cast<std::size_t>(bytes));
-    return bytes > 0;
+  static std::vector<std::string> command(const fs::path& file,
+                                          const std::vector<std::string>& options) {
+    std::vector<std::string> words{"watch", file.string()};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
   }
-
-  pid_t process_ = -1;
-  int output_ = -1;
-  std::string unread_;
 };
 
 /// A folder with scale.cu, which includes factor.cuh.

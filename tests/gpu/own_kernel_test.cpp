@@ -324,7 +324,9 @@ TEST_CASE("the examples of docs are verified and timed", "[own_kernel]") {
   const std::map<std::string, std::vector<std::string>> examples{
       {"vector_add", {"add"}},
       {"transpose", {"naive", "tile", "padded"}},
-      {"sgemm", {"sgemm"}}};
+      {"sgemm", {"sgemm"}},
+      {"layernorm", {"layernorm"}},
+      {"momentum", {"step"}}};
   for (const auto& [example, variants] : examples) {
     std::ifstream in(std::string(GPUEXP_SOURCE_DIR) + "/docs/examples/" + example + ".cu");
     const std::string text(std::istreambuf_iterator<char>(in), {});

@@ -278,20 +278,20 @@ TEST_CASE("cluster faults are reported with their line, and correct kernels with
   for (const ClusterFault& f : {
            ClusterFault{
                "remote_overrun", FaultKind::out_of_bounds,
-               "are outside of the block's 1280 bytes of shared memory; the block is (0, 0, 0)",
+               "are outside of the block's 256 bytes of shared memory; the block is (0, 0, 0)",
                remote_overrun},
            ClusterFault{"no_such_block", FaultKind::out_of_bounds,
                         "in shared memory of block 2, which a cluster of size 2", no_such_block},
            ClusterFault{
                "remote_unwritten", FaultKind::unwritten,
-               "4 bytes of shared memory at 0x480 are read before anything wrote them, and used",
+               "4 bytes of shared memory at 0x80 are read before anything wrote them, and used",
                remote_unwritten},
            ClusterFault{"exits_early", FaultKind::race,
-                        "of shared memory of block (0, 0, 0) at 0x4fc are read, but nothing "
+                        "of shared memory of block (0, 0, 0) at 0xfc are read, but nothing "
                         "keeps the block from exiting before the read",
                         exits_early},
            ClusterFault{"exits_unasked", FaultKind::race,
-                        "of shared memory of block (1, 0, 0) at 0x4fc are read, but nothing "
+                        "of shared memory of block (1, 0, 0) at 0xfc are read, but nothing "
                         "keeps the block from exiting before the read",
                         exits_unasked},
            ClusterFault{"cluster_barrier_missed", FaultKind::barrier,

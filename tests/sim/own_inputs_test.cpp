@@ -241,7 +241,20 @@ TEST_CASE("damaged cubins, and cubins without a declaration, are refused", "[own
   for (const char* name : {"text", "half", "unknown"})
     folder.write(std::string(name) + ".gpuexp.json", json_for(std::string(name) + ".cubin"));
   CHECK_THAT(folder.error("text.cubin", "no machine code"),
-             contains_text("text.cubin: is not a cubin; expected a file that nvcc -cubin, "));
+             contains_text("text.cubin: is not a cubin: it does not begin as a 64-bit ELF file "
+                           "does; expected a file that nvcc -cubin, "));
+  // Also if the file has no declaration.
+  CHECK_THAT(folder.error("bare.cubin", "no machine code"),
+             contains_text("bare.cubin: is not a cubin: it does not begin as ") &&
+                 !contains_text("declaration"));
+  CHECK_THAT(folder.error("bare.cubin", bytes.substr(0, 40)),
+             contains_text("bare.cubin: is not a cubin: it ends in the header; "));
+  std::string for_host = bytes;
+  for_host[18] = 62;  // x86-64
+  CHECK_THAT(folder.error("bare.cubin", for_host),
+             contains_text("bare.cubin: is not a cubin: it is an ELF file of another machine; "));
+  CHECK_THAT(folder.error("bare.cubin", bytes.substr(0, 64)),
+             contains_text("bare.cubin: the cubin has no kernels"));
   CHECK_THAT(folder.error("half.cubin", bytes.substr(0, bytes.size() / 2)),
              contains_text("half.cubin: ") && contains_text("cuobjdump failed: "));
   folder.write("unknown.gpuexp.json", replaced(json_for("unknown.cubin"), "axpy<<<", "axpi<<<"));

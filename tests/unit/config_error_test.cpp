@@ -48,7 +48,7 @@ void check_sets(const std::vector<Case>& cases) {
       {"family": "scale", "axes": {"stride": 2}}]})";
   for (const Case& c : cases) {
     CAPTURE(c.text.substr(0, 300));
-    CHECK(error_of(text, {{}, {c.text}, ""}) == c.error);
+    CHECK(error_of(text, {{}, {c.text}, {}}) == c.error);
   }
 }
 
@@ -471,10 +471,10 @@ TEST_CASE("--set is checked", "[config][error]") {
        "--set: tiling: min_samples is 5000, above max_samples, which is 1000"},
   });
   CHECK(error_of(R"({"name": "t", "experiments": [{"family": "scale"}]})",
-                 {{}, {"n=1", "n=2"}, ""}) == "--set n=2: 'n' is set twice");
+                 {{}, {"n=1", "n=2"}, {}}) == "--set n=2: 'n' is set twice");
   CHECK(error_of(R"({"name": "t", "experiments": [{"family": "scale",
                      "axes": {"n": {"from": 1, "to": 400000, "step": 1}}}]})",
-                 {{}, {"alpha=1,2"}, ""}) ==
+                 {{}, {"alpha=1,2"}, {}}) ==
         "--set: scale: the experiments up to this one have 1600000 cells (problem × variant × "
         "mode); allowed: at most 1000000");
 }
@@ -484,20 +484,31 @@ TEST_CASE("a filter that leaves nothing is an error", "[config][error]") {
       {"family": "matmul", "variants": ["smem_*"]}, {"family": "scale"}]})";
   const std::string allowed =
       "allowed: matmul/smem_padded, matmul/smem_tile, scale/grid_stride, scale/vectorized";
-  CHECK(error_of(text, {{}, {}, "matmul"}) ==
+  CHECK(error_of(text, {{}, {}, {"matmul"}}) ==
         "--filter matmul: matches nothing that the config selects; did you mean "
         "'matmul/smem_tile'? " +
             allowed);
-  CHECK(error_of(text, {{}, {}, "matmul/smem_tiles"}) ==
+  CHECK(error_of(text, {{}, {}, {"matmul/smem_tiles"}}) ==
         "--filter matmul/smem_tiles: matches nothing that the config selects; did you mean "
         "'matmul/smem_tile'? " +
             allowed);
 }
 
+TEST_CASE("a filter that matches nothing is an error although another matches", "[config][error]") {
+  const char* text = R"({"name": "t", "experiments": [{"family": "scale"}]})";
+  const std::string error = error_of(text, {{}, {}, {"scale/vectorized", "scale/grid"}});
+  CHECK(error ==
+        "--filter scale/grid: matches nothing that the config selects; did you mean "
+        "'scale/grid_stride'? allowed: scale/grid_stride, scale/vectorized");
+}
+
 TEST_CASE("a file that cannot be read is an error", "[config][error]") {
   CHECK_THROWS_WITH(read_config("no/such/config.json", fake::registry()),
                     "no/such/config.json: no such file");
-  CHECK_THROWS_WITH(read_config(".", fake::registry()), ".: is a directory; expected a JSON file");
+  CHECK_THROWS_WITH(read_config(".", fake::registry()),
+                    ".: is a folder without a cubin; expected a config, which is a JSON file, a "
+                    "kernel file, whose name ends in .cu, .cuh, .ptx, .cubin or .gpuexp.json, or a "
+                    "folder with one cubin");
 }
 
 }  // namespace gpuexp

@@ -197,7 +197,7 @@ TEST_CASE("--set replaces axes, modes and measure settings", "[config]") {
       parse(text, {5,
                    {"n=7,8,7", "m=1,2,1", "type=tf32,fp32", "alpha=-1,0.5", "modes=warm,cold",
                     "measure.max_seconds=0.5", "measure.min_samples=3"},
-                   ""});
+                   {}});
   CHECK(config.seed == 5);
   const Experiment& matmul = config.experiments[0];
   CHECK(text_of(matmul.axes[0]) == "1 2");
@@ -218,27 +218,37 @@ TEST_CASE("--set replaces axes, modes and measure settings", "[config]") {
 
 TEST_CASE("overrides leave the file's provenance unchanged", "[config]") {
   const std::string text = R"({"name": "t", "experiments": [{"family": "matmul"}]})";
-  CHECK(parse(text, {9, {"n=7"}, "*"}).hash == parse(text).hash);
+  CHECK(parse(text, {9, {"n=7"}, {"*"}}).hash == parse(text).hash);
 }
 
 TEST_CASE("--filter drops variants, baselines and experiments", "[config]") {
   const char* text = R"({"name": "t", "experiments": [
       {"family": "matmul", "baseline": "naive"}, {"family": "scale"}]})";
-  const Config tiles = parse(text, {{}, {}, "*/smem_*"});
+  const Config tiles = parse(text, {{}, {}, {"*/smem_*"}});
   REQUIRE(tiles.experiments.size() == 1);
   CHECK(ids(tiles.experiments[0]) == std::vector<std::string>{"smem_tile", "smem_padded"});
   CHECK(tiles.experiments[0].baseline == nullptr);
 
-  const Config kept = parse(text, {{}, {}, "matmul/[nv]*"});
+  const Config kept = parse(text, {{}, {}, {"matmul/[nv]*"}});
   CHECK(ids(kept.experiments[0]) == std::vector<std::string>{"naive", "vendor"});
   CHECK(kept.experiments[0].baseline == kept.experiments[0].family->find("naive"));
+}
+
+TEST_CASE("with several filters, a variant that any of them matches is kept", "[config]") {
+  const char* text = R"({"name": "t", "experiments": [
+      {"family": "matmul", "baseline": "naive"}, {"family": "scale"}]})";
+  const Config both = parse(text, {{}, {}, {"scale/vectorized", "matmul/n*", "matmul/naive"}});
+  REQUIRE(both.experiments.size() == 2);
+  CHECK(ids(both.experiments[0]) == std::vector<std::string>{"naive"});
+  CHECK(both.experiments[0].baseline == both.experiments[0].family->find("naive"));
+  CHECK(ids(both.experiments[1]) == std::vector<std::string>{"vectorized"});
 }
 
 TEST_CASE("--set applies to the experiments that --filter leaves", "[config]") {
   const char* text = R"({"name": "t", "experiments": [{"family": "matmul"}, {"family": "scale"}]})";
   // matmul's n is at most 65536.
-  CHECK(parse(text, {{}, {"n=1000000"}, "scale/*"}).experiments.size() == 1);
-  CHECK_THROWS_AS(parse(text, {{}, {"n=1000000"}, ""}), ConfigError);
+  CHECK(parse(text, {{}, {"n=1000000"}, {"scale/*"}}).experiments.size() == 1);
+  CHECK_THROWS_AS(parse(text, {{}, {"n=1000000"}, {}}), ConfigError);
 }
 
 }  // namespace gpuexp

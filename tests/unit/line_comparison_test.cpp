@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "render/line_comparison_text.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp {
@@ -92,6 +93,34 @@ TEST_CASE("no line explains an unchanged time") {
   const FakeVersion before({{"a", 1}, {"b", 2}});
   const FakeVersion after({{"a", 2}, {"b", 1}});
   CHECK(lines_that_explain(compare_lines(before.annotated(), after.annotated()), 0.8).empty());
+}
+
+std::string text_of(const FakeVersion& before, const FakeVersion& after) {
+  return line_comparison_text(compare_lines(before.annotated(), after.annotated()), {"a", "b"},
+                              std::nullopt, false, {});
+}
+
+TEST_CASE("the text says which share of a change the lines explain, unless others oppose them") {
+  const FakeVersion before({{"a", 10}, {"b", 10}, {"c", 10}});
+  const std::string part = text_of(before, FakeVersion({{"a", 2}, {"b", 9}, {"c", 10}}));
+  CHECK_THAT(part, contains_text("The predicted time changes by −9.000 µs. 1 line explains 89 % of "
+                                 "the change:\n"));
+  CHECK_THAT(part, contains_text("\n2 of 3 executed lines changed:\n"));
+  CHECK_THAT(part, !contains_text("all other lines"));
+  const std::string opposed = text_of(before, FakeVersion({{"a", 2}, {"b", 14}, {"c", 10}}));
+  CHECK_THAT(opposed, contains_text("The predicted time changes by −4.000 µs. 1 line changes it by "
+                                    "−8.000 µs, and all other lines by +4.000 µs:\n"));
+  CHECK_THAT(opposed, !contains_text("%"));
+}
+
+TEST_CASE("the text has no table of changed lines if none changed") {
+  const FakeVersion version({{"a", 10}, {"b", 10}});
+  const std::string text = text_of(version, version);
+  CHECK_THAT(text, contains_text("The predicted time does not change.\n"));
+  CHECK_THAT(text, contains_text("\nNo line changed; 2 lines are executed.\n"));
+  CHECK_THAT(text, !contains_text("changed:"));
+  const FakeVersion empty(std::vector<Line>{});
+  CHECK_THAT(text_of(empty, empty), contains_text("The machine code names no executed line.\n"));
 }
 
 TEST_CASE("counts of sampled blocks are scaled to all blocks") {

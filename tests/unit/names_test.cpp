@@ -100,6 +100,18 @@ TEST_CASE("a name equals one of several, or matches a glob", "[names]") {
   CHECK_FALSE(is_one_of("", {}));
 }
 
+TEST_CASE("names with one text are listed with it, each once", "[names]") {
+  std::vector<NamedText> texts;
+  add_name(texts, "too large", "a");
+  add_name(texts, "no code", "b");
+  add_name(texts, "too large", "c");
+  add_name(texts, "too large", "a");
+  REQUIRE(texts.size() == 2);
+  CHECK(texts[0].text == "too large");
+  CHECK(texts[0].names == std::vector<std::string>{"a", "c"});
+  CHECK(texts[1].names == std::vector<std::string>{"b"});
+}
+
 TEST_CASE("shorten cuts between characters", "[names]") {
   CHECK(shorten("short") == "short");
   CHECK(shorten(std::string(80, 'a')) == std::string(80, 'a'));

@@ -1,7 +1,9 @@
 #include "base/process_copies.hpp"
 
 #include <csignal>
+#include <fstream>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -9,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "base/steady_clock.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp::test {
@@ -34,6 +37,10 @@ void answer_requests(Channel& channel) {
       std::raise(SIGABRT);
     }
     if (request == "hang") ::pause();
+    if (request == "template") {
+      channel.send(std::to_string(::getppid()));
+      continue;
+    }
     channel.send(request + " " + std::to_string(g_copied_number++));
   }
 }
@@ -73,6 +80,57 @@ TEST_CASE("the end of a copy is reported, and other copies continue", "[copies]"
   CHECK_FALSE(hanging->receive(kCopyAnswersWithinS, [] { return true; }));
   CHECK(hanging->end().killed);
   CHECK(ask_copy(*other, "still here") == "still here 0");
+}
+
+pid_t template_of(WorkerProcess& copy) {
+  const auto line = ask_copy(copy, "template");
+  REQUIRE(line);
+  return std::stoi(*line);
+}
+
+bool has_ended(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t end = text.rfind(')');
+  return end == std::string::npos || text.compare(end, 4, ") Z ") == 0;
+}
+
+TEST_CASE("a template that was killed is replaced", "[copies]") {
+  g_copied_number = 3;
+  ProcessCopies copies(answer_requests);
+  g_copied_number = 4;
+  std::set<pid_t> templates;
+  constexpr int kTimes = 3;
+  for (int i = 0; i < kTimes; ++i) {
+    const auto copy = copies.start();
+    const pid_t parent = template_of(*copy);
+    CHECK(templates.insert(parent).second);
+    REQUIRE(::kill(parent, SIGKILL) == 0);
+    CHECK_THROWS_AS(ask_copy(*copy, "hang"), ChannelClosed);
+    const auto next = copies.start();
+    CHECK(ask_copy(*next, "x") == "x 3");
+    const WorkerProcess::Ending ending = copy->end();
+    CHECK(ending.how == "its parent was killed");
+    CHECK(ending.killed);
+    CHECK(ask_copy(*next, "y") == "y 4");
+  }
+}
+
+TEST_CASE("templates and their standby end with the object", "[copies]") {
+  std::optional<ProcessCopies> copies(std::in_place, answer_requests);
+  auto copy = copies->start();
+  const pid_t first = template_of(*copy);
+  REQUIRE(::kill(first, SIGKILL) == 0);
+  copy = copies->start();
+  const pid_t second = template_of(*copy);
+  copy.reset();
+  copies.reset();
+  const double end_s = steady_seconds() + kCopyAnswersWithinS;
+  while (!has_ended(second) && steady_seconds() < end_s)
+    ::usleep(1000);
+  CHECK(has_ended(first));
+  CHECK(has_ended(second));
 }
 
 TEST_CASE("several threads start copies", "[copies]") {

@@ -54,7 +54,7 @@ TEST_CASE("a log is read back") {
   const Report original = small_report();
   const std::size_t cells = original.table.rows.size();
   {
-    RunLogWriter log(folder.log(), blank(), cells, {"abc", 7, {"n=1"}, "*/x", true});
+    RunLogWriter log(folder.log(), blank(), cells, {"abc", 7, {"n=1"}, {"*/x", "y/*"}, true});
     log.floor("cold", {2.5, 2.75});
     for (std::size_t i = 0; i < cells; ++i) {
       log.cell_started(i, row(i));
@@ -70,11 +70,28 @@ TEST_CASE("a log is read back") {
   CHECK(log.origin.build_id == "abc");
   CHECK(log.origin.seed == 7u);
   CHECK(log.origin.sets == std::vector<std::string>{"n=1"});
-  CHECK(log.origin.filter == "*/x");
+  CHECK(log.origin.filters == std::vector<std::string>{"*/x", "y/*"});
   CHECK(log.origin.profile);
   CHECK(log.report.complete);
   CHECK(log.report.table.rows == parse_report(to_json(original), "x").table.rows);
   CHECK(log.report.provenance == original.provenance);
+}
+
+TEST_CASE("a log of an earlier version has one glob of --filter") {
+  const Folder folder;
+  { const RunLogWriter log(folder.log(), blank(), 1, {"abc", {}, {}, {"*/x"}, false}); }
+  std::string text = text_of(folder.log());
+  const std::string listed = R"("filters":["*/x"])";
+  const std::size_t at = text.find(listed);
+  REQUIRE(at != std::string::npos);
+  for (const auto& [glob, filters] :
+       {std::pair(std::string("*/y"), std::vector<std::string>{"*/y"}),
+        std::pair(std::string(), std::vector<std::string>{})}) {
+    std::string earlier = text;
+    earlier.replace(at, listed.size(), R"("filter":")" + glob + '"');
+    std::ofstream(folder.log()) << earlier;
+    CHECK(read_run_log(folder.log()).origin.filters == filters);
+  }
 }
 
 TEST_CASE("a log has the ranks that joined, the latest for each number") {
@@ -84,7 +101,7 @@ TEST_CASE("a log has the ranks that joined, the latest for each number") {
   other.gpu_uuid = "GPU-3";
   const Folder folder;
   {
-    RunLogWriter log(folder.log(), blank(), 1, {"abc", {}, {}, "", false});
+    RunLogWriter log(folder.log(), blank(), 1, {"abc", {}, {}, {}, false});
     CHECK(read_run_log(folder.log()).report.provenance.ranks.empty());
     for (const RankProvenance& rank : {second, first, other})
       log.rank(rank);
@@ -98,7 +115,7 @@ TEST_CASE("a log has its shard and plan") {
   const Folder folder;
   const std::vector<ShardedCell> plan{{"e/a", 1}, {"e/b", 2}, {"e/c", 2}};
   {
-    RunOrigin origin{"abc", {}, {}, "", false, Shard{2, 2}, plan};
+    RunOrigin origin{"abc", {}, {}, {}, false, Shard{2, 2}, plan};
     RunLogWriter log(folder.log(), blank(), 2, origin);
     log.event("complete");
   }
@@ -267,7 +284,8 @@ TEST_CASE("invalid logs are rejected with their line") {
     CHECK_THAT(error_of(fmt::format("{{\"gpuexp_log\":{}}}\n", version)),
                contains_text(fmt::format("log version {}; this gpuexp reads version 2", version)));
   }
-  CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"), contains_text("x:2: [1]: expected a 64-bit integer, found 1e300"));
+  CHECK_THAT(error_of(head + "[0,1e300,1.0]\n"),
+             contains_text("x:2: [1]: expected a 64-bit integer, found 1e300"));
   CHECK_THAT(error_of(head + std::string(100'000, '[') + "\n"), contains_text("x:2:65: "));
 }
 
@@ -347,7 +365,7 @@ TEST_CASE("a log starts with a report that has a status, a reason and no rows") 
 TEST_CASE("a log keeps the largest seed") {
   const Folder folder;
   constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
-  { const RunLogWriter log(folder.log(), blank(), 1, {"abc", kLargest, {}, "", false}); }
+  { const RunLogWriter log(folder.log(), blank(), 1, {"abc", kLargest, {}, {}, false}); }
   CHECK(read_run_log(folder.log()).origin.seed == kLargest);
 }
 

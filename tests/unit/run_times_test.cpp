@@ -138,7 +138,7 @@ TEST_CASE("times of a run are read back from its JSON and from its log") {
   blank.table.rows.clear();
   blank.samples_us.clear();
   {
-    RunLogWriter log(file, blank, 12, {"abc", {}, {}, "", false});
+    RunLogWriter log(file, blank, 12, {"abc", {}, {}, {}, false});
     for (std::size_t i = 0; i < report.group_times.size(); ++i)
       log.group_times(i, report.group_times[i]);
     log.group_times(3, report.group_times[4]);

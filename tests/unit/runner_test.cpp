@@ -292,6 +292,15 @@ TEST_CASE("if a device is lost for good, the remaining cells are not run") {
   }
 }
 
+TEST_CASE("if the process that simulates is lost for good, the reason does not name a device") {
+  ToyRun b({"first", "second"});
+  b.device.simulated = true;
+  b.executor.fault = [](const std::string& call) {
+    if (call == "launch first warm") throw DeviceError("it crashed", DeviceFault::lost);
+  };
+  CHECK(b.run()[1].reason == "the process that simulated the GPU ended before: it crashed");
+}
+
 TEST_CASE("if a device recovers, only the faulty cell fails") {
   ToyRun b({"first", "second", "even"});
   b.executor.recovers = true;

@@ -67,5 +67,17 @@ TEST_CASE("a variant with wrong results has its reason below the table, and no v
   CHECK(text.find("ratio") == std::string::npos);
 }
 
+TEST_CASE("variants with one reason have it once") {
+  KernelVersion now{{version_row("n=8", "a", 0, 50), version_row("n=8", "b", 0, 50),
+                     version_row("n=8", "c", 0, 50)}};
+  for (VersionRow& row : now.rows) {
+    row.status = "skipped";
+    row.reason = row.variant == "b" ? "needs more memory" : "does not compile";
+  }
+  const std::string text = version_table_text(now, nullptr, kPlain);
+  CHECK_THAT(text, contains_text("a, c: does not compile\nb: needs more memory\n"));
+  CHECK(text.find("does not compile") == text.rfind("does not compile"));
+}
+
 }  // namespace
 }  // namespace gpuexp

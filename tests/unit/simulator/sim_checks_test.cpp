@@ -263,9 +263,25 @@ TEST_CASE("an access outside of every buffer names the nearest", "[sim]") {
              contains_text("they begin 8 bytes before buffer y of 16 bytes"));
 }
 
+TEST_CASE("faults describe the variables of a module by their names in the source", "[sim]") {
+  std::array<std::byte, 64> data{};
+  const auto end = reinterpret_cast<std::uint64_t>(data.data() + 16);
+  const auto nearest = [&](const std::string& name) {
+    GlobalMemory memory;
+    memory.add(data.data(), 16, name);
+    const std::string text = memory.describe_outside(end, 4);
+    return text.substr(text.find(": "));
+  };
+  for (const char* of_compiler : {"__unnamed_1", "$str", "$str$1"})
+    CHECK(nearest(of_compiler) ==
+          ": they end 4 bytes past the end of a constant of 16 bytes that the compiler made");
+  CHECK(nearest("_ZN6filter1cE") ==
+        ": they end 4 bytes past the end of buffer filter::c of 16 bytes");
+}
+
 /// The fault of a block of 64 threads by default.
 std::optional<Fault> fault_of(const std::string& code, std::int64_t threads = 64,
-                              const Checks& checks = {}) {
+                              const Checks& checks = {}, std::size_t system_bytes = 0) {
   const std::string text = code + "EXIT;0\n";
   const Program program = decode(read_code_text(text));
   GlobalMemory memory;
@@ -274,6 +290,7 @@ std::optional<Fault> fault_of(const std::string& code, std::int64_t threads = 64
   launch.global = &memory;
   launch.block = {threads, 1, 1};
   launch.shared_bytes = 4096;
+  launch.system_shared_bytes = system_bytes;
   launch.constants.resize(0x400);
   launch.checks = checks;
   Block block(launch, Extent{1, 0, 0});
@@ -300,6 +317,24 @@ TEST_CASE("a fault has its line, block, thread and address", "[sim]") {
   CHECK(std::string(fault->what()) ==
         "a.cu:4, block (1, 0, 0), thread (32, 0, 0): 4 bytes of shared memory at 0x0 are read with "
         "no barrier since thread (0, 0, 0) at a.cu:2 wrote them");
+}
+
+TEST_CASE("faults name offsets in the kernel's own shared memory, without the system's", "[sim]") {
+  constexpr std::size_t kSystemBytes = 1024;
+  const auto words_of = [](const std::string& address, const std::string& access) {
+    const auto fault =
+        fault_of("//a.cu\n#0:1\nMOV R2, " + address + ";0\n" + access, 32, {}, kSystemBytes);
+    REQUIRE(fault);
+    return fault->words;
+  };
+  CHECK(words_of("0x1000", "STS [R2], R1;0\n") ==
+        "4 bytes at 0xc00 are outside of the block's 3072 bytes of shared memory");
+  CHECK(words_of("0x402", "STS [R2], R1;0\n") == "4 bytes of shared memory at 0x2 are not aligned");
+  const std::string used = "LDS R4, [R2];0\nIADD3 R5, R4, 0x1, RZ;0\n";
+  CHECK_THAT(words_of("0x480", used),
+             contains_text("4 bytes of shared memory at 0x80 are read before anything wrote them"));
+  CHECK_THAT(words_of("0x3f8", used),
+             contains_text("shared memory at 0x8 before the start are read"));
 }
 
 TEST_CASE("unwritten values may be loaded, but not used", "[sim]") {
