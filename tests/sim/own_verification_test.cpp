@@ -156,24 +156,25 @@ __global__ void scale(const float* x, float* y, int m) {
 TEST_CASE("an unwritten integer is found although its check is not drawn", "[own_family]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
-  // 2^14 elements of 2^14 terms.
-  const Family& family = folder.load("sums.cu", R"(// gpuexp: n = 2^14
+  // 2^16 elements of 2^12 terms.
+  const Family& family = folder.load("sums.cu", R"(// gpuexp: n = 2^16
+// gpuexp: m = 2^12
 // gpuexp: in x[n] = integers(0, 9)
 // gpuexp: out y[n]
-// gpuexp: right = sums<<<n/256, 256>>>(x, y, n, -1)
-// gpuexp: early = sums<<<n/256, 256>>>(x, y, n, 3)
-// gpuexp: late = sums<<<n/256, 256>>>(x, y, n, n - 1)
-// gpuexp: check y[i] = sum(k < n: x[i])
-__global__ void sums(const int* x, int* y, int n, int missing) {
+// gpuexp: right = sums<<<n/256, 256>>>(x, y, m, -1)
+// gpuexp: early = sums<<<n/256, 256>>>(x, y, m, 3)
+// gpuexp: late = sums<<<n/256, 256>>>(x, y, m, n - 1)
+// gpuexp: check y[i] = sum(k < m: x[i])
+__global__ void sums(const int* x, int* y, int m, int missing) {
   const int i = blockIdx.x * 256 + threadIdx.x;
-  if (i != missing) y[i] = n * x[i];
+  if (i != missing) y[i] = m * x[i];
 }
 )");
   const auto simulated = executor();
   simulated->set_up(family, family.defaults(), 7);
   const Verification right = simulated->verify(*family.find("right"), Mode::cold);
   CHECK(right.passed());
-  CHECK(right.elements == 1 << 14);
+  CHECK(right.elements == 1 << 16);
   CHECK(right.checked >= 900);
   CHECK(right.checked < right.elements / 2);
   const auto check_missing = [&](const char* variant, std::int64_t index) {
@@ -186,7 +187,7 @@ __global__ void sums(const int* x, int* y, int n, int missing) {
     CHECK(found.first_wrong.front().is_unwritten);
   };
   check_missing("early", 3);
-  check_missing("late", (1 << 14) - 1);
+  check_missing("late", (1 << 16) - 1);
 }
 
 TEST_CASE("large launches and their references are sampled", "[own_family]") {
