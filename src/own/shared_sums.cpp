@@ -23,7 +23,7 @@ double keys_of(const SharedSum& sum) {
   return combinations(sum, 0, static_cast<std::size_t>(sum.index_count));
 }
 
-/// The position of the index values in row-major order; -1 if a value has no place.
+/// The position of the index values in row-major order; -1 if a value is out of range.
 std::int64_t key_of(const SharedSum& sum, const check_detail::State& state) {
   std::int64_t key = 0;
   for (std::int32_t i = 0; i < sum.index_count; ++i) {

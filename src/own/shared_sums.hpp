@@ -40,8 +40,8 @@ struct SharedSum {
 };
 
 /// The sum that uses these indices, without `begin` and `end`. The first `output_rank` indices are
-/// those of the output. Empty if no value would be found again: the sum uses all indices of the
-/// output, or a value is needed again only after kMaxKeptSums others.
+/// those of the output. Empty if no kept value would be used: the sum uses all indices of the
+/// output, or more than kMaxKeptSums other values are needed between two uses of a value.
 std::optional<SharedSum> sum_of(const std::vector<bool>& uses, const std::vector<double>& extents,
                                 std::size_t output_rank);
 
@@ -75,7 +75,7 @@ class SumValues {
 
   std::vector<SharedSum> sums_;
   std::array<std::int16_t, kMaxInstructions> at_{};  ///< by instruction: position in sums_, or -1
-  std::vector<std::vector<Value>> values_;           ///< of each sum: a value per key modulo size
+  std::vector<std::vector<Value>> values_;           ///< per sum: one value per key modulo size
 };
 
 }  // namespace gpuexp::own

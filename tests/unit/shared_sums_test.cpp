@@ -187,7 +187,7 @@ TEST_CASE("a sum is shared if its values are needed again soon", "[shared_sums]"
   CHECK(computed({true, false}, {10, 1}, 2) == 1);
 }
 
-TEST_CASE("values that do not fit are computed again", "[shared_sums]") {
+TEST_CASE("values that do not fit are recomputed", "[shared_sums]") {
   // 2^15 + 2 sums of rows, of which no more than 2^15 are kept.
   constexpr std::int64_t kMany = kMaxKeptSums + 2;
   std::vector<double> x(static_cast<std::size_t>(kMany));
