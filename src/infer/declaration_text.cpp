@@ -58,7 +58,8 @@ const char* role_text(BufferRole role) {
 }
 
 std::string buffer_text(const InferredBuffer& buffer) {
-  std::string text = fmt::format("{} {}", role_text(buffer.role), buffer.name);
+  std::string text = fmt::format("{} {}{}{}", role_text(buffer.role), buffer.declared_type,
+                                 buffer.declared_type.empty() ? "" : " ", buffer.name);
   for (const std::string& extent : buffer.extents)
     text += fmt::format("[{}]", extent);
   return buffer.fill.empty() ? text : fmt::format("{} = {}", text, buffer.fill);
@@ -166,9 +167,10 @@ class DeclarationWriter {
       }
       if (known == buffers_.end()) {
         buffers_.push_back(buffer);
-      } else if (buffer.extents.size() > known->extents.size()) {
-        known->extents = buffer.extents;
+        continue;
       }
+      if (buffer.extents.size() > known->extents.size()) known->extents = buffer.extents;
+      if (known->declared_type.empty()) known->declared_type = buffer.declared_type;
     }
   }
 

@@ -48,7 +48,7 @@ class Inference {
   bool may_be_index(std::size_t pointer) const {
     const TouchedElements& touched = best_.runs.front().touched.pointers[pointer];
     const KernelParameter& parameter = kernel_.parameters[pointers_[pointer]];
-    const auto type = own::element_type(parameter.type);
+    const auto type = buffer_type(parameter.type);
     return type && own::is_integer(*type) && touched.is_read && !touched.is_written;
   }
 
@@ -190,9 +190,14 @@ class Inference {
     if (last.lowest < 0)
       notes.push_back(fmt::format("the kernel accesses {} before {}",
                                   -last.lowest == 1 ? "an element" : "elements", name));
-    InferredBuffer buffer{name, *own::element_type(kernel_.parameters[pointers_[j]].type),
-                          role(j, notes), extents(j), ""};
+    const CType& type = kernel_.parameters[pointers_[j]].type;
+    InferredBuffer buffer{name, *buffer_type(type), role(j, notes), extents(j), ""};
     buffer.is_read = last.is_read;
+    buffer.declared_type = declared_type(type);
+    if (!buffer.declared_type.empty())
+      notes.push_back(fmt::format("{} has elements of type {}, because buffers cannot have {}",
+                                  name, buffer.declared_type, type.text));
+    if (type.element == CElement::boolean && last.is_read) buffer.fill = "integers(0, 2)";
     if (buffer.role == BufferRole::in_out && last.is_atomic) buffer.fill = "zeros";
     if (j < fills_.size() && !fills_[j].empty()) {
       buffer.fill = fills_[j];
@@ -297,10 +302,11 @@ InferredKernel without_sizes(const KernelSignature& kernel, const ResolvedLaunch
     const KernelParameter& parameter = kernel.parameters[i];
     if (!parameter.is_pointer) continue;
     result.buffers.push_back({launch.arguments[i].text(),
-                              *own::element_type(parameter.type),
+                              *buffer_type(parameter.type),
                               parameter.is_const ? BufferRole::input : BufferRole::output,
                               {"SIZE"},
                               ""});
+    result.buffers.back().declared_type = declared_type(parameter.type);
   }
   for (const LaunchParameter& parameter : launch.parameters)
     if (parameter.value) result.parameters.push_back({parameter.name, *parameter.value, 1});

@@ -26,6 +26,8 @@ struct InferredBuffer {
   std::vector<std::string> extents;  ///< one to four
   std::string fill;                  ///< contents as declared; empty: the default
   bool is_read = true;               ///< in_out buffers may be stored to only in part
+  /// The type that the declaration must state; empty if the kernel's parameter shows it.
+  std::string declared_type = "";
 };
 
 struct InferredKernel {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/types.hpp"
 #include "compile/kernel_symbols.hpp"
 #include "infer/host_expression.hpp"
 #include "own/expression.hpp"
@@ -36,6 +37,14 @@ struct ResolvedLaunch {
 /// The name that the declaration gives to parameter `index`: its own, unless expressions cannot use
 /// it.
 std::string declared_name(const KernelParameter& parameter, std::size_t index);
+
+/// The type of a buffer for a pointer to elements of this type: the type itself, or the unsigned
+/// integer type of its size for char, short, bool and signed 64-bit integers, which buffers cannot
+/// have. Empty if there is neither.
+std::optional<DataType> buffer_type(const CType& type);
+
+/// "unsigned long" if the declaration of such a buffer must state the type; otherwise "".
+std::string declared_type(const CType& type);
 
 /// Why a declaration cannot launch the kernel: a parameter of a type that buffers and numbers do
 /// not have. Empty if it can.
