@@ -36,6 +36,7 @@ void ModuleGroups::expect(const std::optional<Instantiation>& instantiation) {
 // Successive instantiations are in different groups, which threads that request them in order
 // compile concurrently.
 void ModuleGroups::form_groups() {
+  const bool has_file_kernels = std::exchange(expects_file_kernels_, false);
   if (expected_.empty()) return;
   std::vector<std::shared_ptr<Group>> formed((expected_.size() + kMaxTogether - 1) / kMaxTogether);
   for (std::shared_ptr<Group>& group : formed)
@@ -46,7 +47,7 @@ void ModuleGroups::form_groups() {
     groups_[expected_[i].text()] = group;
   }
   expected_.clear();
-  if (!std::exchange(expects_file_kernels_, false)) return;
+  if (!has_file_kernels) return;
   formed.front()->has_file_kernels = true;
   groups_[""] = formed.front();
 }

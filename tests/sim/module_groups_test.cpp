@@ -91,7 +91,7 @@ TEST_CASE("the kernels of a file's launches are compiled together", "[module_gro
     hashes.insert(code.hash);
   }
   CHECK(cubins.size() == 1);
-  CHECK(hashes.size() == 4);  // of one and two, too: their launches have other texts
+  CHECK(hashes.size() == 4);  // launches with other texts differ
   CHECK(file.compilations() == 0);
   // A new process finds the module.
   file.load();
@@ -139,7 +139,7 @@ TEST_CASE("an error of a launch's template arguments names that launch's line", 
   CHECK(plan.groups.at(0).cells.at(1).skip_reason.empty());
 }
 
-// Of N, 13 does not compile.
+// The value 13 of N does not compile.
 constexpr const char* kAxis = R"(// gpuexp: N = 1..20
 // gpuexp: in x[64]
 // gpuexp: out z[64]
