@@ -26,7 +26,8 @@ class CompiledModule {
     std::filesystem::path source;  ///< absolute
     std::string source_text;
     std::string architecture;
-    std::string hash;
+    std::string source_hash;
+    std::vector<std::string> instantiations;
     std::filesystem::path cubin;
     std::vector<ModuleDependency> dependencies;
     ObjectDump dump;
@@ -44,7 +45,12 @@ class CompiledModule {
   const std::string& architecture() const { return parts_.architecture; }
   /// SHA-256 over the contents of all files that the compiler read, the options, the architecture
   /// and the tools' versions. Equal on all machines.
-  const std::string& hash() const { return parts_.hash; }
+  const std::string& source_hash() const { return parts_.source_hash; }
+  /// The same, also over the instantiations.
+  std::string hash() const;
+  /// The same for one kernel, over `name`, such as "sgemm<64>", and the kernel's machine code:
+  /// which instantiations were compiled with it has no effect unless the code differs.
+  std::string hash_of(const std::string& name, const KernelResource& kernel) const;
   /// The cubin file; exists at least as long as this object.
   const std::filesystem::path& cubin() const { return parts_.cubin; }
   /// All files that the compiler read, the source file first.
@@ -55,6 +61,13 @@ class CompiledModule {
   bool is_by_nvrtc() const { return parts_.is_by_nvrtc; }
   /// The kernels; source files in the folder of the source file have names relative to it.
   const CubinKernels& kernels() const { return kernels_; }
+  /// The requested instantiations (Instantiation::text()).
+  const std::vector<std::string>& instantiations() const { return parts_.instantiations; }
+  /// The kernel of a requested instantiation; null if it was not requested or if the code lacks it.
+  const KernelResource* instantiated(const std::string& instantiation) const;
+  /// Lowered names of the kernels that the file has without the requests: neither the requested
+  /// instantiations nor the kernels that request them.
+  std::vector<std::string> names_in_file() const;
   /// The source file, and the files in its folder that it includes, with the names that the
   /// kernels' source lines have. Files that changed after the compilation are left out. Valid as
   /// long as this object. A cubin has none.

@@ -10,9 +10,11 @@ namespace gpuexp {
 
 namespace {
 
+constexpr const char* kMarker = "gpuexp_instantiation";
+
 /// Name of the kernel that has the address of an instantiation.
 std::string marker_name(std::size_t index) {
-  return index == 0 ? "gpuexp_instantiation" : fmt::format("gpuexp_instantiation_{}", index);
+  return index == 0 ? kMarker : fmt::format("{}_{}", kMarker, index);
 }
 
 }  // namespace
@@ -45,6 +47,11 @@ const KernelResource* instantiated_kernel(const CubinKernels& kernels, std::size
     if (marker.ends_with(fmt::format(", &({})>()", demangled_name(lowered_name)))) return &row;
   }
   return nullptr;
+}
+
+bool requests_instantiation(const std::string& lowered_name) {
+  return lowered_name.starts_with("_Z") &&
+         demangled_name(lowered_name).starts_with(fmt::format("void {}", kMarker));
 }
 
 }  // namespace gpuexp

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compile/cubin_kernels.hpp"
@@ -29,5 +30,13 @@ std::string instantiating_text(const std::vector<Instantiation>& instantiations,
 /// The instantiation with this index among the kernels of such a file; null if the code lacks it,
 /// because it has internal linkage, for example.
 const KernelResource* instantiated_kernel(const CubinKernels& kernels, std::size_t index = 0);
+
+/// Whether a compiler's errors name the instantiation: as a kernel that ptxas refuses, or as one
+/// during whose instantiation the front end found an error. False if the template arguments are
+/// spelled differently there.
+bool is_named_in(std::string_view errors, const Instantiation& instantiation);
+
+/// Whether this is the lowered name of one of the kernels that have an instantiation's address.
+bool requests_instantiation(const std::string& lowered_name);
 
 }  // namespace gpuexp

@@ -67,7 +67,8 @@ StoredModule read_module(const fs::path& folder, const std::string& request,
   module.dependencies = std::move(files);
   module.errors = manifest.at("errors").get<std::string>();
   if (!module.errors.empty()) return module;
-  module.hash = manifest.at("hash").get<std::string>();
+  module.source_hash = manifest.at("source_hash").get<std::string>();
+  module.instantiations = manifest.at("instantiations").get<std::vector<std::string>>();
   module.cubin = folder / kCubin;
   module.dump.name = manifest.at("name").get<std::string>();
   checked_text(folder, kCubin, manifest);
@@ -96,9 +97,13 @@ bool write_module(const fs::path& folder, const std::string& request, const Stor
   Json files = Json::array();
   for (const ModuleDependency& file : module.dependencies)
     files.push_back(Json{{"path", file.path}, {"sha256", file.sha256}});
-  const Json manifest{{"request", request},  {"name", module.dump.name},
-                      {"hash", module.hash}, {"errors", module.errors},
-                      {"files", hashes},     {"dependencies", files}};
+  const Json manifest{{"request", request},
+                      {"name", module.dump.name},
+                      {"source_hash", module.source_hash},
+                      {"instantiations", module.instantiations},
+                      {"errors", module.errors},
+                      {"files", hashes},
+                      {"dependencies", files}};
   return written && write_text(folder / kManifest, manifest.dump(1));
 }
 
@@ -154,8 +159,9 @@ std::optional<StoredModule> ModuleStore::find(const std::string& request) const 
     const Json listed = Json::parse(text_of_file(index.string()));
     std::vector<ModuleDependency> files =
         hashed(listed.at("dependencies").get<std::vector<std::string>>());
-    const fs::path folder = folder_ / folder_name(request, files);
-    StoredModule module = read_module(folder, request, std::move(files));
+    const std::string made_for = listed.at("request").get<std::string>();
+    const fs::path folder = folder_ / folder_name(made_for, files);
+    StoredModule module = read_module(folder, made_for, std::move(files));
     mark_used(index);
     mark_used(folder);
     return module;
@@ -164,7 +170,8 @@ std::optional<StoredModule> ModuleStore::find(const std::string& request) const 
   }
 }
 
-fs::path ModuleStore::keep(const std::string& request, const StoredModule& module) const {
+fs::path ModuleStore::keep(const std::string& request, const StoredModule& module,
+                           const std::vector<std::string>& others) const {
   if (folder_.empty()) return {};
   std::error_code error;
   fs::create_directories(folder_, error);
@@ -177,8 +184,10 @@ fs::path ModuleStore::keep(const std::string& request, const StoredModule& modul
   bool is_kept = write_module(made, request, module) && replace_folder(made, target);
   if (!is_kept) fs::remove_all(made, error);
   try {
-    if (is_kept)
-      write_file_atomically(index_of(request).string(), Json{{"dependencies", paths}}.dump());
+    const std::string index = Json{{"dependencies", paths}, {"request", request}}.dump();
+    if (is_kept) write_file_atomically(index_of(request).string(), index);
+    for (const std::string& other : others)
+      if (is_kept) write_file_atomically(index_of(other).string(), index);
   } catch (const ReportError&) {
     // The module is kept, but a later run does not find it.
   }

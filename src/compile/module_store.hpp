@@ -11,7 +11,8 @@
 namespace gpuexp {
 
 struct StoredModule {
-  std::string hash;  ///< as in CompiledModule
+  std::string source_hash;                  ///< as in CompiledModule
+  std::vector<std::string> instantiations;  ///< as in CompiledModule
   std::vector<ModuleDependency> dependencies;
   std::filesystem::path cubin;
   ObjectDump dump;
@@ -21,9 +22,10 @@ struct StoredModule {
 };
 
 /// The folder has a file for each request, which lists the files that its compilation read, and a
-/// folder for each module, whose name is a hash of the request and of these files' contents. Read
-/// and write errors, and damaged files, count as a missing module. Modules that were not read for a
-/// month are removed.
+/// folder for each module, whose name is a hash of the request and of these files' contents.
+/// Several requests may have the same module: the files of all but one of them name that one's
+/// request. Read and write errors, and damaged files, count as a missing module. Modules that were
+/// not read for a month are removed.
 class ModuleStore {
  public:
   /// Stores nothing if `folder` is empty.
@@ -34,9 +36,10 @@ class ModuleStore {
   /// contents as then.
   std::optional<StoredModule> find(const std::string& request) const;
 
-  /// Copies the module's files into the store. Returns the kept cubin's path; empty if the module
-  /// was not kept.
-  std::filesystem::path keep(const std::string& request, const StoredModule& module) const;
+  /// Copies the module's files into the store. find() returns the module for `request` and for
+  /// `others`. Returns the kept cubin's path; empty if the module was not kept.
+  std::filesystem::path keep(const std::string& request, const StoredModule& module,
+                             const std::vector<std::string>& others = {}) const;
 
  private:
   std::filesystem::path index_of(const std::string& request) const;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
@@ -15,6 +17,7 @@
 #include "compile/nvcc_text.hpp"
 #include "compile/nvrtc.hpp"
 #include "compile/precompiled_prefix.hpp"
+#include "compile/tool_arguments.hpp"
 
 namespace gpuexp {
 
@@ -25,73 +28,17 @@ namespace fs = std::filesystem;
 constexpr const char* kCubinName = "module.cubin";
 constexpr const char* kRule = "dependencies";
 
-// nvcc splits the value of -D at commas.
-std::string with_escaped_commas(const std::string& text) {
-  std::string escaped;
-  for (const char c : text)
-    escaped += c == ',' ? std::string("\\,") : std::string(1, c);
-  return escaped;
-}
-
-void check_path(const fs::path& source) {
-  const char found = shell_character(source.string());
-  if (found != 0)
-    throw InputError(fmt::format(
-        "{}: nvcc cannot compile a file whose path contains the character '{}': rename it",
-        printable(source.string()), printable(std::string(1, found))));
-}
-
-// nvcc splits the value of -I at commas, even escaped ones.
-std::string include_folder(const std::string& given, const fs::path& source) {
-  const fs::path folder = (source.parent_path() / given).lexically_normal();
-  if (!fs::is_directory(folder))
-    throw InputError(fmt::format("{}: the option -I{} names no folder: expected {}",
-                                 source.string(), given, folder.string()));
-  if (folder.string().find(',') != std::string::npos)
-    throw InputError(
-        fmt::format("{}: nvcc cannot use an include folder whose path contains a comma: rename it",
-                    folder.string()));
-  return folder.string();
-}
-
-// Arguments of nvcc that the options and the architecture determine.
-std::vector<std::string> nvcc_options(const CompileOptions& options, const fs::path& source,
-                                      const std::string& architecture) {
-  // -arch=sm_90a would also assemble for sm_90, which lacks wgmma.
-  const std::string number = architecture.substr(std::string("sm_").size());
-  std::vector<std::string> words{"-gencode", fmt::format("arch=compute_{0},code=sm_{0}", number),
-                                 "-lineinfo"};
-  CompileOptions complete = parsed_options(option_words(options));  // refuses unsafe values
-  if (complete.standard.empty()) complete.standard = "c++17";
-  for (std::string& define : complete.defines)
-    define = with_escaped_commas(define);
-  for (std::string& folder : complete.include_folders)
-    folder = include_folder(folder, source);
-  const std::vector<std::string> chosen = option_words(complete);
-  words.insert(words.end(), chosen.begin(), chosen.end());
-  return words;
-}
-
-// Arguments of the tool that makes the cubin. A cubin is used as it is.
-std::vector<std::string> tool_options(KernelFileKind kind, const CompileOptions& options,
-                                      const fs::path& source, const std::string& architecture) {
-  switch (kind) {
-    case KernelFileKind::source: return nvcc_options(options, source, architecture);
-    case KernelFileKind::ptx: return ptxas_options(options, source, architecture);
-    case KernelFileKind::cubin: break;
-  }
-  if (options != CompileOptions{})
-    throw InputError(fmt::format("{}: the option {} has no effect on machine code; remove it",
-                                 source.string(), option_words(options).front()));
-  return {};
-}
-
 // The host compiler is that of PATH, whose headers are among the module's dependencies.
 std::string request_text(const fs::path& source, const std::vector<std::string>& options,
                          const std::string& instantiation, const ToolkitTools& tools) {
   const char* const host_compiler = std::getenv("NVCC_CCBIN");
-  return fmt::format("module 2; {}; {}; {}; {}{}", source.string(), fmt::join(options, " "),
+  return fmt::format("module 3; {}; {}; {}; {}{}", source.string(), fmt::join(options, " "),
                      instantiation, host_compiler ? host_compiler : "", tools.identity());
+}
+
+// Replaces the instantiations in a request: for a module with this one, and maybe others.
+std::string part_of_module(const std::string& instantiation) {
+  return "at least " + instantiation;
 }
 
 // Releases of the library differ in name or size.
@@ -138,13 +85,17 @@ struct SourceCompiler::Job {
   std::optional<NvrtcProcess> nvrtc;  ///< the compiler, if it is not nvcc
   std::string request;                ///< key of ModuleStore
   fs::file_time_type started;         ///< time before the compiler read the files
+  bool may_have_more = false;         ///< whether a module with more instantiations serves, too
 
   /// Empty for a cubin.
   std::string source_text() const { return kind == KernelFileKind::cubin ? "" : text; }
   std::string instantiation_text() const {
-    std::string all;
+    return fmt::format("{}", fmt::join(instantiation_texts(), ", "));
+  }
+  std::vector<std::string> instantiation_texts() const {
+    std::vector<std::string> all;
     for (const Instantiation& instantiation : instantiations)
-      all += (all.empty() ? "" : ", ") + instantiation.text();
+      all.push_back(instantiation.text());
     return all;
   }
 };
@@ -176,30 +127,41 @@ void SourceCompiler::use_only_modules_of(const std::vector<fs::path>& folders) {
   only_in_ = folders;
 }
 
+std::string SourceCompiler::request_for(const Job& job, const std::string& instantiations) const {
+  return request_text(job.source, job.words, instantiations, tools_) + library_text(job.nvrtc);
+}
+
 std::optional<StoredModule> SourceCompiler::find(const Job& job) const {
   std::vector<fs::path> folders = only_in_.value_or(std::vector<fs::path>{kept_in_});
   if (const auto folder = private_->get(false); folder && !only_in_)
     folders.emplace_back(folder->path());
+  std::vector<std::string> requests{job.request};
+  if (job.may_have_more && job.instantiations.size() < 2)
+    requests.push_back(request_for(job, part_of_module(job.instantiation_text())));
   for (const fs::path& folder : folders) {
-    std::optional<StoredModule> kept = ModuleStore(folder).find(job.request);
-    if (kept && kept->dependencies[0].sha256 == sha256(job.text)) return kept;
+    for (const std::string& request : requests) {
+      std::optional<StoredModule> kept = ModuleStore(folder).find(request);
+      if (kept && kept->dependencies[0].sha256 == sha256(job.text)) return kept;
+    }
   }
-  if (only_in_)
-    throw InputError(
-        fmt::format("{}: there is no machine code for {} of the file as it is now; it "
-                    "changed since the command started: run the command again",
-                    job.source.string(), job.architecture));
   return std::nullopt;
 }
 
-void SourceCompiler::keep(const std::string& request, CompiledModule::Parts& parts) const {
+void SourceCompiler::keep(const Job& job, CompiledModule::Parts& parts) const {
   if (kept_in_.empty()) return;
-  const StoredModule module{parts.hash, parts.dependencies, parts.cubin, parts.dump, ""};
-  fs::path kept = ModuleStore(kept_in_).keep(request, module);
+  std::vector<std::string> others;
+  if (job.may_have_more) {
+    others.push_back(request_for(job, part_of_module("")));
+    for (const std::string& text : parts.instantiations)
+      others.push_back(request_for(job, part_of_module(text)));
+  }
+  const StoredModule module{parts.source_hash, parts.instantiations, parts.dependencies,
+                            parts.cubin,       parts.dump,           ""};
+  fs::path kept = ModuleStore(kept_in_).keep(job.request, module, others);
   std::shared_ptr<const TemporaryFolder> folder;
   if (kept.empty()) {
     folder = private_->get(true);
-    kept = ModuleStore(folder->path()).keep(request, module);
+    kept = ModuleStore(folder->path()).keep(job.request, module, others);
   }
   if (kept.empty()) return;
   parts.cubin = kept;
@@ -224,7 +186,7 @@ std::optional<NvrtcProcess> SourceCompiler::nvrtc_process() const {
   return library ? std::optional(NvrtcProcess{nvrtc_program_, *library}) : std::nullopt;
 }
 
-std::shared_ptr<const CompiledModule> SourceCompiler::compile(
+SourceCompiler::Job SourceCompiler::job_for(
     const fs::path& source, const CompileOptions& options, int compute_capability,
     const std::vector<Instantiation>& instantiations) const {
   Job job;
@@ -239,6 +201,56 @@ std::shared_ptr<const CompiledModule> SourceCompiler::compile(
   job.instantiations = instantiations;
   job.words = tool_options(job.kind, options, job.source, job.architecture);
   job.nvrtc = nvrtc_for(job);
+  return job;
+}
+
+std::shared_ptr<const CompiledModule> SourceCompiler::compile(
+    const fs::path& source, const CompileOptions& options, int compute_capability,
+    const std::vector<Instantiation>& instantiations) const {
+  Job job = job_for(source, options, compute_capability, instantiations);
+  return compile(job);
+}
+
+std::shared_ptr<const CompiledModule> SourceCompiler::compile_with(
+    const fs::path& source, const CompileOptions& options, int compute_capability,
+    const std::vector<Instantiation>& instantiations) const {
+  if (instantiations.size() < 2) {
+    const auto wanted = instantiations.empty() ? std::nullopt : std::optional(instantiations[0]);
+    try {
+      if (auto kept = kept_with(source, options, compute_capability, wanted)) return kept;
+    } catch (const CompileError&) {
+      // Another compiler may have been installed since.
+    }
+  }
+  Job job = job_for(source, options, compute_capability, instantiations);
+  job.may_have_more = true;
+  return compile(job);
+}
+
+// In the order in which compile() would use the compilers.
+std::shared_ptr<const CompiledModule> SourceCompiler::kept_with(
+    const fs::path& source, const CompileOptions& options, int compute_capability,
+    const std::optional<Instantiation>& instantiation) const {
+  Job job = job_for(source, options, compute_capability,
+                    instantiation ? std::vector{*instantiation} : std::vector<Instantiation>());
+  job.may_have_more = true;
+  std::vector<std::optional<NvrtcProcess>> compilers{job.nvrtc};
+  const bool by_server = job.nvrtc && job.nvrtc->server;
+  if (!by_server) compilers.insert(compilers.end(), {std::nullopt, nvrtc_process()});
+  std::exception_ptr errors;
+  for (const std::optional<NvrtcProcess>& nvrtc : compilers) {
+    job.nvrtc = nvrtc;
+    try {
+      if (auto module = kept_module(job)) return module;
+    } catch (const CompileError&) {
+      errors = std::current_exception();
+    }
+  }
+  if (errors) std::rethrow_exception(errors);
+  return nullptr;
+}
+
+std::shared_ptr<const CompiledModule> SourceCompiler::compile(Job& job) const {
   if (!tools_.has("nvcc")) return module_of(job);
   if (const auto module = module_of_nvrtc(job, job.nvrtc)) return module;
   const bool was_tried = job.nvrtc.has_value();
@@ -265,20 +277,30 @@ std::shared_ptr<const CompiledModule> SourceCompiler::module_of_nvrtc(
   }
 }
 
-std::shared_ptr<const CompiledModule> SourceCompiler::module_of(Job& job) const {
+// Null if there is none. Throws CompileError if the errors are kept.
+std::shared_ptr<const CompiledModule> SourceCompiler::kept_module(Job& job) const {
   check_instantiation(job);
-  job.request = request_text(job.source, job.words, job.instantiation_text(), tools_) +
-                library_text(job.nvrtc);
-  if (std::optional<StoredModule> kept = find(job)) {
-    if (!kept->errors.empty()) fail(job, kept->errors);
-    if (job.nvrtc && job.nvrtc->server)  // for the next version
-      prepare_nvrtc(*job.nvrtc, job.source, job.options, job.architecture);
-    return std::make_shared<CompiledModule>(CompiledModule::Parts{
-        job.source, job.source_text(), job.architecture, kept->hash, kept->cubin,
-        kept->dependencies, std::move(kept->dump), true, nullptr, job.nvrtc.has_value()});
-  }
+  job.request = request_for(job, job.instantiation_text());
+  std::optional<StoredModule> kept = find(job);
+  if (!kept) return nullptr;
+  if (!kept->errors.empty()) fail(job, kept->errors);
+  if (job.nvrtc && job.nvrtc->server)  // for the next version
+    prepare_nvrtc(*job.nvrtc, job.source, job.options, job.architecture);
+  return std::make_shared<CompiledModule>(
+      CompiledModule::Parts{job.source, job.source_text(), job.architecture, kept->source_hash,
+                            kept->instantiations, kept->cubin, kept->dependencies,
+                            std::move(kept->dump), true, nullptr, job.nvrtc.has_value()});
+}
+
+std::shared_ptr<const CompiledModule> SourceCompiler::module_of(Job& job) const {
+  if (auto kept = kept_module(job)) return kept;
+  if (only_in_)
+    throw InputError(
+        fmt::format("{}: there is no machine code for {} of the file as it is now; it "
+                    "changed since the command started: run the command again",
+                    job.source.string(), job.architecture));
   CompiledModule::Parts parts = compiled(job);
-  keep(job.request, parts);
+  keep(job, parts);
   return std::make_shared<CompiledModule>(std::move(parts));
 }
 
@@ -296,7 +318,8 @@ CompiledModule::Parts SourceCompiler::compiled(Job& job) const {
       return {job.source,
               job.source_text(),
               job.architecture,
-              hash_of(job, files),
+              source_hash_of(job, files),
+              job.instantiation_texts(),
               *folder / kCubinName,
               files,
               dump(job, *folder),
@@ -385,7 +408,7 @@ void SourceCompiler::keep_errors(const Job& job, const TemporaryFolder& folder,
   if (text_of_file(folder / kRule).empty() || !is_error_of_code(errors)) return;
   const std::vector<ModuleDependency> files = files_read(job, folder);
   if (kept_in_.empty() || !is_as_read(files, job.text, job.started)) return;
-  const StoredModule failed{"", files, {}, {}, errors};
+  const StoredModule failed{"", {}, files, {}, {}, errors};
   ModuleStore(kept_in_).keep(job.request, failed);
   if (!ModuleStore(kept_in_).find(job.request))
     ModuleStore(private_->get(true)->path()).keep(job.request, failed);
@@ -419,12 +442,11 @@ ObjectDump SourceCompiler::dump(const Job& job, const TemporaryFolder& folder) c
   }
 }
 
-std::string SourceCompiler::hash_of(const Job& job,
-                                    const std::vector<ModuleDependency>& files) const {
+std::string SourceCompiler::source_hash_of(const Job& job,
+                                           const std::vector<ModuleDependency>& files) const {
   CompileOptions options = job.options;
   options.include_folders.clear();  // paths of this machine; their files are hashed
   std::string text = fmt::format("{} {}", job.architecture, fmt::join(option_words(options), " "));
-  if (!job.instantiations.empty()) text += "; " + job.instantiation_text();
   for (const char* const tool : {"nvcc", "ptxas", "nvdisasm"})
     text += fmt::format("; {} {}", tool, tools_.version_of(tool));
   text += library_text(job.nvrtc);

@@ -38,6 +38,20 @@ class SourceCompiler {
       const std::filesystem::path& source, const CompileOptions& options, int compute_capability,
       const std::vector<Instantiation>& instantiations = {}) const;
 
+  /// Like compile(), but a kept module with more instantiations serves, too, if there is at most
+  /// one instantiation. Keeps the module for later calls that request one or none of the
+  /// instantiations.
+  std::shared_ptr<const CompiledModule> compile_with(
+      const std::filesystem::path& source, const CompileOptions& options, int compute_capability,
+      const std::vector<Instantiation>& instantiations) const;
+
+  /// The module that compile_with() would return without a tool; null if there is none. Throws
+  /// CompileError with the kept errors if there are only those, and like compile() if the file
+  /// cannot be used.
+  std::shared_ptr<const CompiledModule> kept_with(
+      const std::filesystem::path& source, const CompileOptions& options, int compute_capability,
+      const std::optional<Instantiation>& instantiation) const;
+
   /// Where nvcc is missing, CUDA C++ is compiled by NVRTC, if that is installed, in a child process
   /// `program` (see NvrtcProcess).
   void use_nvrtc(std::string program) { nvrtc_program_ = std::move(program); }
@@ -61,13 +75,18 @@ class SourceCompiler {
   struct Job;
   std::optional<NvrtcProcess> nvrtc_for(const Job& job) const;
   std::optional<NvrtcProcess> nvrtc_process() const;
+  Job job_for(const std::filesystem::path& source, const CompileOptions& options,
+              int compute_capability, const std::vector<Instantiation>& instantiations) const;
   static void check_instantiation(const Job& job);
+  std::string request_for(const Job& job, const std::string& instantiations) const;
+  std::shared_ptr<const CompiledModule> compile(Job& job) const;
+  std::shared_ptr<const CompiledModule> kept_module(Job& job) const;
   std::shared_ptr<const CompiledModule> module_of(Job& job) const;
   /// Null if `nvrtc` is empty or does not compile the file.
   std::shared_ptr<const CompiledModule> module_of_nvrtc(
       Job job, const std::optional<NvrtcProcess>& nvrtc) const;
   std::optional<StoredModule> find(const Job& job) const;
-  void keep(const std::string& request, CompiledModule::Parts& parts) const;
+  void keep(const Job& job, CompiledModule::Parts& parts) const;
   CompiledModule::Parts compiled(Job& job) const;
   std::vector<ModuleDependency> make_cubin(const Job& job, const TemporaryFolder& folder) const;
   std::vector<ModuleDependency> run_nvrtc(const Job& job, const TemporaryFolder& folder) const;
@@ -77,7 +96,7 @@ class SourceCompiler {
   void keep_errors(const Job& job, const TemporaryFolder& folder, const std::string& errors) const;
   [[noreturn]] static void fail(const Job& job, const std::string& errors);
   ObjectDump dump(const Job& job, const TemporaryFolder& folder) const;
-  std::string hash_of(const Job& job, const std::vector<ModuleDependency>& files) const;
+  std::string source_hash_of(const Job& job, const std::vector<ModuleDependency>& files) const;
 
   /// A folder of this process for modules that cannot be kept elsewhere.
   class PrivateFolder {

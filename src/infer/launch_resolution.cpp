@@ -233,13 +233,20 @@ std::string declared_name(const KernelParameter& parameter, std::size_t index) {
 
 std::string unsupported_parameter(const KernelSignature& kernel) {
   for (const KernelParameter& parameter : kernel.parameters) {
-    const bool is_supported = parameter.is_pointer ? own::element_type(parameter.type).has_value()
-                                                   : own::is_number(parameter.type);
+    const CType& type = parameter.type;
+    const bool is_supported =
+        parameter.is_pointer ? own::element_type(type).has_value() : own::is_number(type);
     if (is_supported) continue;
-    return fmt::format(
-        "parameter '{}' has a type that declarations do not support; expected {}",
-        parameter.spelled,
-        parameter.is_pointer ? "a pointer to " + own::element_types_text() : "a number");
+    const std::string what = fmt::format("parameter '{}' ", parameter.spelled);
+    if (!parameter.is_pointer)
+      return what + "is not a number; expected bool, an integer type, float or double";
+    if (type.text.ends_with('*')) return what + "is a pointer to pointers; expected one to numbers";
+    if (type.lanes > 1)
+      return what + fmt::format(
+                        "points to vectors of {0} numbers; declare a buffer of {0} times as "
+                        "many elements by hand, as in '{1} x[{0}*n]'",
+                        type.lanes, own::lane_type(type).text);
+    return what + "points to a structure or to an unknown type; expected a pointer to numbers";
   }
   return "";
 }

@@ -11,7 +11,6 @@
 #include "base/names.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
-#include "compile/kernel_sources.hpp"
 #include "own/declared_names.hpp"
 
 namespace gpuexp::own {
@@ -191,14 +190,16 @@ class LaunchedKernels {
   }
 
   std::vector<OwnKernel> all() {
-    std::set<std::string> known;
-    for (const DeclaredLaunch* launch : declaration_.launches()) {
-      const std::optional<std::string> arguments = launch->template_text();
-      if (!known.insert(arguments ? launch->kernel + "<" + *arguments : "").second) continue;
-      if (launch->template_arguments)
-        add_instantiation(*launch);
+    const std::vector<Tried> tried = all_tried();
+    std::vector<Compilation> first;
+    for (const Tried& of : tried)
+      first.push_back(of.compilations.front());
+    modules_->compile(first, compute_capabilities_.front());
+    for (const Tried& of : tried) {
+      if (of.launch)
+        add_instantiation(of);
       else
-        add_named();
+        add_named(of);
     }
     const bool has_code = std::ranges::any_of(kernels_, &OwnKernel::has_code);
     if (!has_code || lacks_reference()) throw InputError(first_errors_);
@@ -206,40 +207,67 @@ class LaunchedKernels {
   }
 
  private:
+  /// The compilations that are tried for a launch with template arguments; or, if `launch` is null,
+  /// for all others.
+  struct Tried {
+    const DeclaredLaunch* launch = nullptr;
+    LaunchSource source;
+    std::vector<Compilation> compilations;
+  };
   struct Compiled {
     Compilation compilation;
     int compute_capability = 0;
   };
 
+  std::vector<Tried> all_tried() const {
+    // A file that never compiles fails after a few seconds.
+    constexpr std::size_t kMaxTried = 32;
+    std::vector<Tried> all;
+    std::set<std::string> known;
+    for (const DeclaredLaunch* launch : declaration_.launches()) {
+      const std::optional<std::string> arguments = launch->template_text();
+      if (!known.insert(arguments ? launch->kernel + "<" + *arguments : "").second) continue;
+      if (arguments) check_template(*launch);
+      Tried& tried =
+          all.emplace_back(arguments ? launch : nullptr,
+                           LaunchSource(declaration_, source_, arguments ? launch : nullptr));
+      tried.compilations =
+          some_of(DeclaredCompilations(declaration_, tried.source).all(), kMaxTried);
+    }
+    return all;
+  }
+
+  void check_template(const DeclaredLaunch& launch) const {
+    const auto kernel = kernel_in(source_, launch.kernel);
+    if (!kernel || kernel->is_template) return;
+    fail(declaration_.file, launch.place,
+         fmt::format("kernel '{0}' is no template, but the launch has the template arguments "
+                     "<{1}>; expected {0}<<<GRID, BLOCK>>>",
+                     shorten(launch.kernel), shorten(*launch.template_text())));
+  }
+
   // The kernels that launches name without template arguments.
-  void add_named() {
-    const LaunchSource source(declaration_, source_, nullptr);
-    const auto compiled = first_compiled(source, nullptr);
+  void add_named(const Tried& tried) {
+    const auto compiled = first_compiled(tried);
     if (!compiled) throw InputError(first_errors_);  // all launches need this code, too
     const CompiledModule& module =
         modules_->module(compiled->compilation, compiled->compute_capability);
-    for (const KernelSignature& signature : signatures(module.kernels(), kernel_sources(module)))
-      add_compiled(source, module.kernels(), signature, std::nullopt);
+    for (const KernelSignature& signature : OwnModules::named_kernels(module))
+      add_compiled(tried.source, module.kernels(), signature, std::nullopt);
   }
 
-  void add_instantiation(const DeclaredLaunch& launch) {
-    const auto kernel = kernel_in(source_, launch.kernel);
-    if (kernel && !kernel->is_template)
-      fail(declaration_.file, launch.place,
-           fmt::format("kernel '{0}' is no template, but the launch has the template arguments "
-                       "<{1}>; expected {0}<<<GRID, BLOCK>>>",
-                       shorten(launch.kernel), shorten(*launch.template_text())));
-    const LaunchSource source(declaration_, source_, &launch);
-    const auto compiled = first_compiled(source, &launch);
+  void add_instantiation(const Tried& tried) {
+    const DeclaredLaunch& launch = *tried.launch;
+    const auto compiled = first_compiled(tried);
     if (compiled) {
       const auto& [compilation, capability] = *compiled;
-      return add_compiled(source, modules_->module(compilation, capability).kernels(),
+      return add_compiled(tried.source, modules_->module(compilation, capability).kernels(),
                           modules_->instantiated(compilation, capability), launch.template_text());
     }
     // Its code is the compiler's error at a problem's values.
     KernelSignature unknown;
     unknown.name = launch.kernel;
-    add(source, unknown, launch.template_text()).has_code = false;
+    add(tried.source, unknown, launch.template_text()).has_code = false;
   }
 
   OwnKernel& add(const LaunchSource& source, const KernelSignature& signature,
@@ -272,17 +300,14 @@ class LaunchedKernels {
   }
 
   // Empty if none compiles; the errors are then in first_errors_.
-  std::optional<Compiled> first_compiled(const LaunchSource& source, const DeclaredLaunch* launch) {
-    // A file that never compiles fails after a few seconds.
-    constexpr std::size_t kMaxTried = 32;
-    const std::vector<Compilation> tried =
-        some_of(DeclaredCompilations(declaration_, source).all(), kMaxTried);
+  std::optional<Compiled> first_compiled(const Tried& tried) {
+    const std::vector<Compilation>& compilations = tried.compilations;
     for (const int capability : compute_capabilities_) {
-      const std::size_t first = first_without_errors(tried, *modules_, capability);
-      if (first < tried.size()) return Compiled{tried[first], capability};
+      const std::size_t first = first_without_errors(compilations, *modules_, capability);
+      if (first < compilations.size()) return Compiled{compilations[first], capability};
     }
-    const auto errors = errors_of(tried.front(), *modules_, compute_capabilities_.front());
-    keep_errors(*errors, tried.size() - 1, launch);
+    const auto errors = errors_of(compilations.front(), *modules_, compute_capabilities_.front());
+    keep_errors(*errors, compilations.size() - 1, tried.launch);
     return std::nullopt;
   }
 

@@ -14,6 +14,7 @@
 #include "base/once_map.hpp"
 #include "compile/kernel_symbols.hpp"
 #include "compile/source_compiler.hpp"
+#include "own/module_groups.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp::own {
@@ -25,6 +26,8 @@ struct Compilation {
 
   /// "sgemm<64, 32> -DTILE=16"; empty if the file is compiled as it is.
   std::string text() const;
+  /// "-DTILE=16": compilations that may be made together have the same.
+  std::string macro_text() const;
 };
 
 /// Several threads may call the functions. The object must be owned by a shared_ptr, which loaded
@@ -35,8 +38,13 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
              CompileOptions options)
       : compiler_(std::move(compiler)), source_(std::move(source)), options_(std::move(options)) {}
 
-  /// Compiles once for each compute capability. Throws like SourceCompiler::compile().
+  /// Compiles once for each compute capability. The module may have more instantiations. Throws
+  /// like SourceCompiler::compile().
   const CompiledModule& module(const Compilation& compilation, int compute_capability);
+
+  /// Compiles on all processors, instantiations with the same macros together (module_groups.hpp).
+  /// Errors are left to module().
+  void compile(const std::vector<Compilation>& compilations, int compute_capability);
 
   /// The module that was compiled first; null before.
   std::shared_ptr<const CompiledModule> any_module() const;
@@ -51,6 +59,9 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
   /// The instantiation's parameters. Throws like module(), and InputError if the code lacks it.
   KernelSignature instantiated(const Compilation& compilation, int compute_capability);
 
+  /// The kernels of the module that launches name without template arguments.
+  static std::vector<KernelSignature> named_kernels(const CompiledModule& module);
+
   /// The Shape::kernel of a kernel: of the instantiation, or of the kernel with the signature's
   /// name. Does not compile. Its code has the parameters of the signature, or is an InputError: so
   /// it is, too, if the signature has only a name.
@@ -59,10 +70,12 @@ class OwnModules : public std::enable_shared_from_this<OwnModules> {
  private:
   LoadedCode code(const Compilation& compilation, const KernelSignature& signature,
                   int compute_capability);
+  ModuleGroups& groups_of(const Compilation& compilation, int compute_capability);
 
   std::shared_ptr<const SourceCompiler> compiler_;
   std::filesystem::path source_;
   CompileOptions options_;
+  OnceMap<std::pair<std::string, int>, std::shared_ptr<ModuleGroups>> groups_;  ///< by macros
   OnceMap<std::pair<std::string, int>, std::shared_ptr<const CompiledModule>> modules_;
   OnceMap<std::string, const void*> kernels_;
   mutable std::mutex mutex_;

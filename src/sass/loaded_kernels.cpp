@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/parallel.hpp"
@@ -29,16 +30,38 @@ const LoadedKernel* LoadedKernels::find(const void* kernel) const {
   return found == kernels_.end() ? nullptr : found->second.get();
 }
 
+namespace {
+
+std::vector<const LoadedKernel*> distinct_loaded(const std::vector<const void*>& kernels) {
+  std::set<const void*> known;
+  std::vector<const LoadedKernel*> distinct;
+  for (const void* const kernel : kernels) {
+    if (!known.insert(kernel).second) continue;
+    if (const LoadedKernel* const found = LoadedKernels::global().find(kernel))
+      distinct.push_back(found);
+  }
+  return distinct;
+}
+
+/// First one kernel of each group that is compiled together, so that threads do not wait for the
+/// same group while others are left.
+void order_by_groups(std::vector<const LoadedKernel*>& kernels, int compute_capability) {
+  std::map<const void*, std::size_t> counts;
+  std::map<const LoadedKernel*, std::size_t> positions;
+  for (const LoadedKernel* kernel : kernels)
+    positions[kernel] =
+        kernel->compiled_with ? counts[kernel->compiled_with(compute_capability)]++ : 0;
+  std::ranges::stable_sort(kernels, {}, [&](const LoadedKernel* k) { return positions[k]; });
+}
+
+}  // namespace
+
 void compile_loaded(const std::vector<const void*>& kernels, int compute_capability,
                     unsigned threads) {
-  std::map<const void*, const LoadedKernel*> loaded;
-  for (const void* const kernel : kernels) {
-    if (const LoadedKernel* const found = LoadedKernels::global().find(kernel))
-      loaded.emplace(kernel, found);
-  }
-  std::vector<const LoadedKernel*> distinct;
-  for (const auto& [address, kernel] : loaded)
-    distinct.push_back(kernel);
+  std::vector<const LoadedKernel*> distinct = distinct_loaded(kernels);
+  for (const LoadedKernel* kernel : distinct)
+    if (kernel->expect) kernel->expect(compute_capability);
+  order_by_groups(distinct, compute_capability);
   for_parts(threads, std::ssize(distinct), 1, [&](std::int64_t i, std::int64_t) {
     try {
       distinct[static_cast<std::size_t>(i)]->code(compute_capability);

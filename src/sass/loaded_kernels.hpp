@@ -41,6 +41,11 @@ struct LoadedKernel {
   /// threads may call it. Throws InputError if the kernel does not compile, and other errors of the
   /// compiler.
   std::function<LoadedCode(int compute_capability)> code;
+  /// Announces a call of code(). Kernels that are announced before they are compiled may be
+  /// compiled together. May be empty, as the next function.
+  std::function<void(int compute_capability)> expect = {};
+  /// An address that is equal for announced kernels that are compiled together.
+  std::function<const void*(int compute_capability)> compiled_with = {};
 };
 
 /// A __device__ or __constant__ variable of the module that contains a loaded kernel. Its address
@@ -73,8 +78,8 @@ class LoadedKernels {
   std::map<std::pair<const void*, std::string>, LoadedVariable> variables_;
 };
 
-/// Compiles those of the kernels that are loaded kernels, on at most `threads` threads. Errors are
-/// left to later calls of LoadedKernel::code.
+/// Compiles those of the kernels that are loaded kernels, on at most `threads` threads, together
+/// where that is possible. Errors are left to later calls of LoadedKernel::code.
 void compile_loaded(const std::vector<const void*>& kernels, int compute_capability,
                     unsigned threads);
 

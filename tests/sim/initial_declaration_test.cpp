@@ -331,6 +331,49 @@ TEST_CASE("a kernel that executes too long is a comment with what is known", "[m
   CHECK_THAT(text, !contains_text("gpuexp: slow"));
 }
 
+const std::string kIntegerTypes = R"(#include <cstdint>
+typedef long long index_t;
+using byte_t = signed char;
+struct Point { float x, y; };
+__global__ void convert(const int64_t* wide, const byte_t* bytes, const bool* flags,
+                        uint32_t* words, short* shorts, size_t count, index_t shift) {
+  const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+  if (i < count) words[i] = uint32_t(wide[i] + bytes[i]) + (flags[i] ? 1 : 0) + uint32_t(shift);
+  if (i < count) shorts[i] = short(i);
+}
+__global__ void move(Point* points, float by) { points[threadIdx.x].x += by; }
+__global__ void set(float* out, Point to) { out[threadIdx.x] = to.x; }
+__global__ void halve(float2* pairs) { pairs[threadIdx.x].x /= 2; }
+__global__ void each(float** rows) { rows[0][threadIdx.x] = 1; }
+void launch(int64_t* w, byte_t* b, bool* f, uint32_t* o, short* s, size_t n) {
+  convert<<<(n + 63) / 64, 64>>>(w, b, f, o, s, n, index_t(3));
+}
+)";
+
+TEST_CASE("typedefs of integers are declared, and structures are refused", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const infer::InitialDeclaration declaration = folder.declared("types.cu", kIntegerTypes);
+  const std::string text = infer::lines_for_file(declaration);
+  INFO(text);
+  CHECK(declaration.variants.size() == 1);
+  for (const char* line : {"in wide[count]\n", "in bytes[count]\n", "in flags[count]\n",
+                           "out words[count]\n", "out shorts[count]\n"})
+    CHECK_THAT(text, contains_text(std::string("// gpuexp: ") + line));
+  const std::string notes = fmt::format("{}", fmt::join(declaration.notes, "\n"));
+  CHECK_THAT(notes,
+             contains_text("move is not declared: parameter 'Point* points' points to a "
+                           "structure or to an unknown type; expected a pointer to numbers"));
+  CHECK_THAT(notes, contains_text("set is not declared: parameter 'Point to' is not a number; "
+                                  "expected bool, an integer type, float or double"));
+  CHECK_THAT(notes, contains_text("halve is not declared: parameter 'float2* pairs' points to "
+                                  "vectors of 2 numbers; declare a buffer of 2 times as many "
+                                  "elements by hand, as in 'float x[2*n]'"));
+  CHECK_THAT(notes, contains_text("each is not declared: parameter 'float** rows' is a pointer to "
+                                  "pointers; expected one to numbers"));
+  CHECK_THAT(notes, !contains_text("convert is not declared"));
+}
+
 // siboehm/SGEMM_CUDA, commit 60cba6f: the launches are in src/runner.cu.
 TEST_CASE("matrix products of SGEMM_CUDA have their extents and roles", "[foreign]") {
   const fs::path folder = foreign_clone("siboehm+SGEMM_CUDA");

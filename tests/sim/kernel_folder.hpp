@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "own/own_files.hpp"
 #include "sim/execution.hpp"
@@ -41,7 +42,8 @@ inline const KernelResources& no_kernels() {
 /// A folder with kernel files, and a registry with their families.
 class KernelFolder {
  public:
-  KernelFolder() : files_(registry_, SourceCompiler(ToolkitTools::found(), "")) {
+  KernelFolder() : KernelFolder(SourceCompiler(ToolkitTools::found(), "")) {}
+  explicit KernelFolder(SourceCompiler compiler) : files_(registry_, std::move(compiler)) {
     registry_.set_kernel_files(files_.callbacks());
   }
 

@@ -7,6 +7,7 @@
 #include "base/demangled_name.hpp"
 #include "compile/kernel_symbols.hpp"
 #include "sass/code_listing.hpp"
+#include "sim/logged_tools.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
@@ -25,31 +26,22 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
 int main() { add<<<1, 32>>>(nullptr, nullptr, nullptr, 0); }
 )";
 constexpr const char* kLoweredName = "_Z3addPKfS0_Pfi";
-constexpr std::initializer_list<const char*> kToolNames = {"nvcc", "ptxas", "cuobjdump",
-                                                           "nvdisasm"};
 
 /// Why this machine cannot compile; empty if it can.
 std::string lacks_compiler() {
   return missing_tool(kToolNames);
 }
 
-/// A folder with a kernel file, a header, a store, and scripts that note each run of a tool.
+/// A folder with a kernel file, a header, a store, and tools that note each of their runs.
 class Workplace {
  public:
-  Workplace() {
-    fs::create_directories(tools());
-    for (const char* tool : kToolNames)
-      set_tool(tool, "exec " + ToolkitTools::found().path_of(tool) + " \"$@\"");
+  Workplace() : tools_(scratch_.path() / "tools") {
     write("add.cu", kVectorAdd);
     write("scale.cuh", "#define SCALE 2.0f\n");
   }
 
   void set_tool(const std::string& tool, const std::string& script) const {
-    const fs::path path = tools() / tool;
-    std::ofstream(path) << "#!/bin/sh\necho " << tool << " >> "
-                        << (scratch_.path() / "log").string() << "\n"
-                        << script << "\n";
-    fs::permissions(path, fs::perms::owner_all);
+    tools_.set(tool, script);
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(scratch_.path() / name, std::ios::binary) << text;
@@ -74,16 +66,13 @@ class Workplace {
     return "";
   }
   /// Names of the tools that ran since the last call.
-  std::string runs() const {
-    const std::string text = text_of_file((scratch_.path() / "log").string());
-    write("log", "");
-    return text;
-  }
+  std::string runs() const { return tools_.runs(); }
   fs::path store() const { return scratch_.path() / "store"; }
-  fs::path tools() const { return scratch_.path() / "tools"; }
+  fs::path tools() const { return tools_.folder(); }
 
  private:
   ScratchFolder scratch_;
+  LoggedTools tools_;
 };
 
 // Ends a test case with a skip.
