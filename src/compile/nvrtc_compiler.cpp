@@ -1,8 +1,6 @@
 #include "compile/nvrtc_compiler.hpp"
 
-#include <cstdlib>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,21 +42,6 @@ void copy_device_code(const std::vector<fs::path>& files, const fs::path& folder
     write_text_file(copy_in(folder, file),
                     fmt::format("{}#line 1 \"{}\"\n{}", file == files.front() ? prefix : "",
                                 file.string(), device_source(read_source(file))));
-}
-
-// The toolkit's headers, if they are installed: next to the library, or in CUDA_HOME.
-std::vector<fs::path> toolkit_headers(const fs::path& library) {
-  std::vector<fs::path> folders{
-      library.parent_path().parent_path() / "include",
-      library.parent_path().parent_path().parent_path() / "cuda_runtime/include"};
-  if (const char* const home = std::getenv("CUDA_HOME"); home && *home)
-    folders.push_back(fs::path(home) / "include");
-  folders.emplace_back("/usr/local/cuda/include");
-  for (const fs::path& folder : folders) {
-    std::error_code error;
-    if (fs::exists(folder / "cuda_fp16.h", error)) return {folder, folder / "cccl"};
-  }
-  return {};
 }
 
 std::vector<std::string> nvrtc_options(const CompileOptions& options,
@@ -121,7 +104,7 @@ std::vector<std::string> compile_with_nvrtc(const NvrtcProcess& nvrtc, const Nvr
   std::ofstream(copy, std::ios::binary | std::ios::app)
       << "\n"
       << instantiating_text(source.instantiations, source.file);
-  if (!nvrtc.server) write_stand_ins(folder / kStandIns);
+  if (!nvrtc.server) write_stand_ins(folder / kStandIns, nvrtc.library);
   const NvrtcJob job{copy.string(), folder / cubin,
                      nvrtc_options(source.options, architecture, input.searched), input.prefix};
   ToolCommand command;

@@ -1,10 +1,22 @@
 #include "compile/nvrtc_headers.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <fstream>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "base/text_parts.hpp"
+#include "compile/toolkit_tools.hpp"
 
 namespace gpuexp {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 // libcu++ declares the same types for NVRTC, where 64 bits are long long.
 constexpr std::string_view kIntegers = R"(#pragma once
@@ -292,6 +304,33 @@ constexpr std::string_view kHalfTypes = R"(#pragma once
 // NVRTC has the types and functions of the CUDA runtime that kernels use.
 constexpr std::string_view kNothing = "#pragma once\n";
 
+constexpr const char* kWholeCub = "cub/cub.cuh";
+
+/// Headers of functions that host code calls.
+bool is_of_host(std::string_view header) {
+  constexpr std::array<std::string_view, 4> kHost{
+      "cub/device/", "cub/util_allocator.", "cub/util_device.", "cub/util_temporary_storage."};
+  return std::ranges::any_of(kHost,
+                             [&](std::string_view name) { return header.starts_with(name); });
+}
+
+std::string device_part_of_cub(std::string_view text) {
+  constexpr std::string_view kInclude = "#include <";
+  std::string part = "#pragma once\n";
+  while (!text.empty()) {
+    const std::string_view line = trimmed(take_until(text, "\n"));
+    if (line.starts_with(kInclude) && !is_of_host(line.substr(kInclude.size())))
+      part += fmt::format("{}\n", line);
+  }
+  return part;
+}
+
+void write_header(const fs::path& folder, std::string_view name, std::string_view text) {
+  const fs::path file = folder / name;
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << text;
+}
+
 }  // namespace
 
 const std::vector<StandInHeader>& stand_in_headers() {
@@ -381,12 +420,26 @@ const std::vector<StandInHeader>& stand_in_headers() {
   return headers;
 }
 
-void write_stand_ins(const std::filesystem::path& folder) {
-  for (const StandInHeader& header : stand_in_headers()) {
-    const std::filesystem::path file = folder / header.name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << header.text;
+std::vector<fs::path> toolkit_headers(const fs::path& library) {
+  std::vector<fs::path> folders{
+      library.parent_path().parent_path() / "include",
+      library.parent_path().parent_path().parent_path() / "cuda_runtime/include"};
+  if (const char* const home = std::getenv("CUDA_HOME"); home && *home)
+    folders.push_back(fs::path(home) / "include");
+  folders.emplace_back("/usr/local/cuda/include");
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    if (fs::exists(folder / "cuda_fp16.h", error)) return {folder, folder / "cccl"};
   }
+  return {};
+}
+
+void write_stand_ins(const fs::path& folder, const fs::path& library) {
+  for (const StandInHeader& header : stand_in_headers())
+    write_header(folder, header.name, header.text);
+  for (const fs::path& headers : toolkit_headers(library))
+    if (fs::is_regular_file(headers / kWholeCub))
+      write_header(folder, kWholeCub, device_part_of_cub(text_of_file(headers / kWholeCub)));
 }
 
 }  // namespace gpuexp

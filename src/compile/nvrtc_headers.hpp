@@ -1,4 +1,5 @@
-// Stand-ins for the standard headers, which NVRTC does not have.
+// Headers for NVRTC: those of the toolkit, and stand-ins for headers that NVRTC does not have or
+// cannot compile.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +17,13 @@ struct StandInHeader {
 /// assert, min, max, swap, mathematical functions, type traits.
 const std::vector<StandInHeader>& stand_in_headers();
 
-/// Writes all stand-ins to the folder.
-void write_stand_ins(const std::filesystem::path& folder);
+/// Folders of the toolkit's headers, if they are installed: next to the NVRTC library, or in
+/// CUDA_HOME or /usr/local/cuda.
+std::vector<std::filesystem::path> toolkit_headers(const std::filesystem::path& library);
+
+/// Writes all stand-ins to the folder. One of them is for CUB's header of all of CUB, if the
+/// toolkit has it: it includes only the parts that kernels can use. Headers of the others have
+/// functions that are marked __host__, which NVRTC refuses.
+void write_stand_ins(const std::filesystem::path& folder, const std::filesystem::path& library);
 
 }  // namespace gpuexp

@@ -199,7 +199,7 @@ class NvrtcTemplate {
 }  // namespace
 
 NvrtcServer::NvrtcServer(const fs::path& library) : owner_(::getpid()) {
-  write_stand_ins(headers());
+  write_stand_ins(headers(), library);
   const MessageSocket listening(new_socket());
   const sockaddr_un address = address_of(folder_ / kSocket);
   constexpr int kQueue = 64;

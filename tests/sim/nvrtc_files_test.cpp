@@ -272,5 +272,24 @@ int main() { std::cout << "host\n"; }
 )")) == "");
 }
 
+TEST_CASE("NVRTC compiles kernels that include all of CUB", "[nvrtc_files]") {
+  REQUIRE_NVRTC();
+  const WithoutNvcc place;
+  if (!fs::exists(GPUEXP_CUDA_INCLUDE_DIR "/cccl/cub/cub.cuh"))
+    return skip(Tier::nvrtc, "the toolkit has no CUB");
+  CHECK(place.error(place.write("sum.cu", R"(#include <cub/cub.cuh>
+__global__ void k(const float* x, float* sums) {
+  using Block = cub::BlockReduce<float, 256>;
+  __shared__ typename Block::TempStorage storage;
+  __shared__ typename cub::WarpScan<int>::TempStorage warps[8];
+  int before = 0;
+  cub::WarpScan<int>(warps[threadIdx.x / 32]).ExclusiveSum(1, before);
+  const float sum = Block(storage).Sum(x[threadIdx.x] + before);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+int main() { return cub::DeviceReduce::Sum(nullptr, 0, nullptr, nullptr, 0); }
+)")) == "");
+}
+
 }  // namespace
 }  // namespace gpuexp::test
