@@ -133,7 +133,8 @@ void check_kind(const std::filesystem::path& path, std::string_view text) {
 
 std::string text_of_standard_input() {
   std::string text = read_text_file("/dev/stdin");
-  if (!is_object(text))
+  const bool is_empty = trimmed(text).empty();  // read_json() then says so
+  if (!is_empty && !is_object(text))
     throw ConfigError(
         "standard input: is not a config, which is a JSON object; a kernel file is not read from "
         "standard input: name the file");
