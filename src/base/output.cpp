@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compressed.hpp"
@@ -46,6 +47,11 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   TemporaryFile(TemporaryFile&&) = delete;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
+
+  /// Those of the file that it replaces, if the system permits.
+  void set_permissions(std::filesystem::perms permissions) const {
+    (void)!::fchmod(descriptor_, static_cast<mode_t>(permissions));
+  }
 
   bool write(std::string_view text) const {
     while (!text.empty()) {
@@ -157,6 +163,7 @@ void write_bytes_atomically(const std::string& path,
   produce([&](std::string_view part) {
     if (!file.write(part)) fail_to_write(path, errno);
   });
+  if (fs::exists(status)) file.set_permissions(status.permissions());
   if (!file.rename_to(target)) fail_to_write(path, errno);
   sync_directory_of(target);
 }

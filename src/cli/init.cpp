@@ -60,6 +60,7 @@ void write_new(const std::string& path, const std::string& text) {
 /// Inserts the lines at the beginning of the file.
 void write_into(const std::string& path, const std::string& lines) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  check_writable(path);
   std::string text = read_source(path);
   text.insert(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0, lines + "\n");
   write_file_atomically(path, text);

@@ -279,7 +279,11 @@ namespace fs = std::filesystem;
 
 fs::path results_folder(const std::string& out, const std::string& name, std::time_t started) {
   if (!out.empty()) return out;
-  return fs::path("results") / fmt::format("{}-{}", name, utc_text(started, "%Y%m%dT%H%M%SZ"));
+  const std::string of_second = fmt::format("{}-{}", name, utc_text(started, "%Y%m%dT%H%M%SZ"));
+  fs::path folder = fs::path("results") / of_second;
+  for (int run = 2; !is_missing(folder.string()); ++run)
+    folder = fs::path("results") / fmt::format("{}-{}", of_second, run);
+  return folder;
 }
 
 void claim_folder(const fs::path& folder) {

@@ -107,7 +107,8 @@ ExitCode exit_code_of(const Report& report);
 /// counters, device losses, and why no row passed.
 void print_notes(const Recorder& recorder, const Report& report);
 
-/// The folder `out`; results/NAME-UTC if `out` is empty.
+/// The folder `out`; results/NAME-UTC if `out` is empty, or results/NAME-UTC-2 and so on if that
+/// exists.
 std::filesystem::path results_folder(const std::string& out, const std::string& name,
                                      std::time_t started);
 

@@ -49,7 +49,8 @@ class Inference {
     const TouchedElements& touched = best_.runs.front().touched.pointers[pointer];
     const KernelParameter& parameter = kernel_.parameters[pointers_[pointer]];
     const auto type = own::element_type(parameter.type);
-    return type && own::is_integer(*type) && touched.is_read && !touched.is_written;
+    return type && own::is_integer(*type) && *type != DataType::boolean && touched.is_read &&
+           !touched.is_written;
   }
 
   /// Indices that are all 0 access one element. Tries offsets into another buffer, for buffers of

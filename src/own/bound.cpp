@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace gpuexp::own {
 
 namespace {
@@ -10,6 +12,18 @@ bool has_pointer(const BoundLaunch& launch, std::size_t buffer, bool is_const) {
   return std::ranges::any_of(launch.arguments, [&](const BoundArgument& argument) {
     return argument.buffer == buffer && argument.parameter.is_const == is_const;
   });
+}
+
+std::string text_of(const BoundArgument& argument) {
+  return argument.number ? argument.number->expression.text()
+                         : fmt::format("buffer {}", argument.buffer.value_or(0));
+}
+
+/// Whether the launches differ at most in grid, block and shared memory.
+bool launch_equally(const BoundLaunch* a, const BoundLaunch* b) {
+  return a->declared.kernel == b->declared.kernel &&
+         a->declared.template_text() == b->declared.template_text() &&
+         std::ranges::equal(a->arguments, b->arguments, {}, text_of, text_of);
 }
 
 }  // namespace
@@ -90,9 +104,17 @@ ExpectedBy Bound::expected_by(std::size_t buffer) const {
   return reference && reference->writes(buffer) ? ExpectedBy::reference : ExpectedBy::nothing;
 }
 
+bool Bound::is_reference(std::string_view variant) const {
+  if (!reference) return false;
+  if (reference_is_first) return variant == variants.front().id;
+  const auto own = std::ranges::find(variants, variant, &BoundVariant::id);
+  return own != variants.end() &&
+         std::ranges::equal(own->launches(), reference->launches(), launch_equally);
+}
+
 std::vector<std::string> Bound::compared_with_itself(std::string_view variant) const {
   std::vector<std::string> outputs;
-  if (!reference_is_first || variant != variants.front().id) return outputs;
+  if (!is_reference(variant)) return outputs;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     if (expected_by(i) == ExpectedBy::reference) outputs.push_back(buffers[i].declared.name);
   }

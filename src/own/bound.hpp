@@ -135,7 +135,9 @@ struct Bound {
   const DeclaredValues* file_of(std::size_t buffer) const;
   /// `nothing` for inputs.
   ExpectedBy expected_by(std::size_t buffer) const;
-  /// Names of the outputs whose expected values are the variant's own results.
+  /// Whether the reference launches the variant's kernels, with the same arguments.
+  bool is_reference(std::string_view variant) const;
+  /// Names of the outputs whose expected values are results of the variant's own kernels.
   std::vector<std::string> compared_with_itself(std::string_view variant) const;
 };
 using SharedBound = std::shared_ptr<const Bound>;

@@ -34,6 +34,7 @@ std::string text_of(const DeclaredFill& fill) {
 std::string contents_text(const BoundBuffer& buffer) {
   if (buffer.declared.array) return buffer.declared.array->file;
   if (buffer.declared.fill) return text_of(*buffer.declared.fill);
+  if (buffer.type == DataType::boolean) return "integers(0, 2)";
   return is_integer(buffer.type) ? "integers(0, 100)" : "uniform";
 }
 

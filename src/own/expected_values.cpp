@@ -52,11 +52,12 @@ Steps file_values(const ReferenceView& to, std::shared_ptr<const std::vector<dou
 
 void require_tolerance(const Bound& bound, std::size_t output, const Place& place) {
   if (bound.tolerance || is_integer(bound.buffers[output].type)) return;
-  fail(
-      bound.file, place,
-      fmt::format("the expected values of {} have rounding errors that are not known; declare a "
-                  "tolerance, such as 'tolerance 1e-5', relative to the largest expected magnitude",
-                  bound.buffers[output].declared.name));
+  fail(bound.file, place,
+       fmt::format(
+           "the expected values of {} have rounding errors that are not known; declare a "
+           "tolerance, such as 'tolerance 1e-5', relative to the largest expected magnitude, "
+           "or 'tolerance 0' if they are exact",
+           bound.buffers[output].declared.name));
 }
 
 void check_reference(const Bound& bound) {

@@ -201,7 +201,13 @@ std::string OwnFiles::check_error(const Family& family, const Values& values, st
                                   const std::string& output, std::int64_t element) const {
   const File& file = of(family);
   const auto buffer = file.bound->buffer_named(output);
-  if (!buffer || !file.bound->check_of(*buffer)) return "";
+  if (!buffer) return "";
+  if (file.bound->expected_by(*buffer) == ExpectedBy::reference && !file.bound->reference_is_first)
+    return fmt::format(
+        "the expected value of element {} of {} is NaN: the reference did not write it, "
+        "or its result is NaN",
+        element, output);
+  if (!file.bound->check_of(*buffer)) return "";
   const auto problem = family.make_problem(values);
   return own::check_error(*file.bound, *static_cast<const OwnProblem*>(problem.get()), seed,
                           *buffer, element);

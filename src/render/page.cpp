@@ -185,12 +185,25 @@ std::vector<std::string> provenance_facts(const Provenance& p) {
   return facts;
 }
 
+/// How little of the sampled rows was compared; empty if there are none.
+std::string compared_text(const Report& report) {
+  std::optional<double> least;
+  for (const ResultRecord& row : report.table.rows) {
+    if (row.status == Status::sampled && row.verified_pct)
+      least = std::min(least.value_or(*row.verified_pct), *row.verified_pct);
+  }
+  return least ? fmt::format("; at least {:.3g} % of the elements of sampled rows were compared",
+                             *least)
+               : "";
+}
+
 std::string summary_of(const Report& report) {
   std::vector<std::string> parts;
   for (const auto& [status, count] : status_counts(report.table))
     parts.push_back(fmt::format("{} {}", count, status));
   std::string text = counted(report.table.rows.size(), "row");
   if (!parts.empty()) text += fmt::format(": {}", fmt::join(parts, ", "));
+  text += compared_text(report);
   if (!report.complete) text += "; the run did not finish";
   return text;
 }

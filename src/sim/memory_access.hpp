@@ -55,7 +55,7 @@ struct MemoryAccess {
   /// Global address, or offset in the block's shared memory or the lane's local memory; for shared
   /// memory of another block, includes the block's rank.
   const Lanes64& address;
-  /// Values that a store writes, 32 bits each. Null: zeros or unknown.
+  /// Values that a store writes, 32 bits each. Null: unknown.
   const Lanes32* values;
   /// Addresses in global memory from which an asynchronous store copies.
   const Lanes64* source;

@@ -61,14 +61,15 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
 }
 
 MemoryChecks::MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
-                           std::size_t shared_bytes, std::size_t system_shared_bytes,
+                           std::span<const std::byte> shared, std::size_t system_shared_bytes,
                            std::size_t warps)
     : global_(global),
       program_(program),
       block_(block),
-      shared_bytes_(shared_bytes),
+      shared_bytes_(shared.size()),
       system_shared_bytes_(system_shared_bytes),
-      shadow_(shared_bytes, warps, program.orders_warps) {
+      shadow_(shared.size(), warps, program.orders_warps) {
+  shadow_.set_contents(shared.data());
   if (!program.reaches_shared) return;
   orders_.reserve(warps);
   for (std::size_t i = 0; i < warps; ++i)

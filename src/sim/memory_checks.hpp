@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/global_memory.hpp"
@@ -17,10 +18,11 @@ namespace gpuexp::sim {
 
 class MemoryChecks {
  public:
-  /// `shared_bytes` is the size of the block's shared memory; the system reserves the first
-  /// `system_shared_bytes`.
+  /// `shared` is the block's shared memory, valid as long as this object; the system reserves the
+  /// first `system_shared_bytes`.
   MemoryChecks(GlobalMemory& global, const Program& program, const Extent& block,
-               std::size_t shared_bytes, std::size_t system_shared_bytes, std::size_t warps);
+               std::span<const std::byte> shared, std::size_t system_shared_bytes,
+               std::size_t warps);
 
   /// Declares the shared memory in which cooperative groups synchronize: its contents count as
   /// written, since code works with any, and its accesses do not race. Each atomic operation there

@@ -102,11 +102,14 @@ GPUEXP_INLINED const Source& register_of(const Op& op) {
   return way == Way::load ? op.to[0] : op.from[1];
 }
 
-// First register of a store's value; null for RZ and for loads.
+/// Values of a store of RZ, of up to 16 bytes per lane.
+constexpr std::array<Lanes32, 4> kZeros{};
+
+// First register of a store's value; null for loads.
 template <Way way>
 GPUEXP_INLINED const Lanes32* stored_values(const Warp& warp, const Op& op) {
-  const bool is_none = way == Way::load || op.from[1].index == kZeroRegister;
-  return is_none ? nullptr : &warp.registers[op.from[1].index];
+  if (way == Way::load) return nullptr;
+  return op.from[1].index == kZeroRegister ? kZeros.data() : &warp.registers[op.from[1].index];
 }
 
 template <Way way>

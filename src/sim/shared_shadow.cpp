@@ -283,10 +283,21 @@ std::optional<Kind> SharedShadow::check_write(const Accessor& who, const MemoryA
   if (changes && time == 0) return Kind::unwritten;
   if (time == kCopying) return Kind::is_copied;
   const bool are_strong = (changes && (writer_[cell] & kAtomic)) || access.is_flag || is_flag(cell);
-  if (time > barrier_ && !are_strong && !is_ordered(who, lane, cell)) return Kind::after_write;
+  if (time > barrier_ && !are_strong && !is_ordered(who, lane, cell) && !keeps(access, lane))
+    return Kind::after_write;
   if (races_with_reader(who, cell)) return Kind::after_read;
   if (races_with_partial_read(who, lane, cell)) return Kind::after_read;
   return std::nullopt;
+}
+
+bool SharedShadow::keeps(const MemoryAccess& access, unsigned lane) const {
+  if (!contents_ || access.kind != Access::store || !access.values) return false;
+  const std::byte* const stored = contents_ + access.address[lane];
+  for (unsigned byte = 0; byte < access.width; ++byte) {
+    const std::uint32_t word = access.values[byte / 4][lane];
+    if (stored[byte] != static_cast<std::byte>(word >> 8 * (byte % 4))) return false;
+  }
+  return true;
 }
 
 bool SharedShadow::races_with_partial_read(const Accessor& who, unsigned lane,

@@ -17,8 +17,9 @@
 // - Lanes of one warp are ordered if they execute together or have reconverged between the accesses
 //   (sim/lane_order.hpp).
 //
-// Lanes that write the same byte in one instruction race unless the values are equal. Reads of a
-// flag do not race, nor do writes of bytes that were read as a flag since the last barrier.
+// Lanes that write the same byte in one instruction race unless the values are equal. A store of
+// the values that the bytes have does not race with the write before it: several warps may set a
+// variable to one value. Reads of a flag do not race, nor do writes of bytes that were read as a flag since the last barrier.
 //
 // Loads may read unwritten bytes if no instruction uses the result (sim/undefined_registers.hpp). A
 // write by cp.async is recorded as a write of the issuing thread when that thread has waited for
@@ -79,6 +80,9 @@ class SharedShadow {
   SharedShadow(std::size_t bytes, std::size_t warps, bool orders_warps = false);
 
   BlockTime& clock() { return clock_; }
+  /// The block's shared memory, valid as long as this object. Without it, each unordered write
+  /// after a write races.
+  void set_contents(const std::byte* contents) { contents_ = contents; }
 
   /// Records an access whose addresses are aligned and within bounds. Returns its error, if any.
   std::optional<Conflict> note(const Accessor& who, const MemoryAccess& access);
@@ -183,12 +187,15 @@ class SharedShadow {
   std::optional<Conflict::Kind> read_cell(const Accessor& who, unsigned lane, std::size_t cell);
   std::optional<Conflict::Kind> check_write(const Accessor& who, const MemoryAccess& access,
                                             unsigned lane, std::size_t cell) const;
+  /// Whether a store writes the values that the bytes have.
+  bool keeps(const MemoryAccess& access, unsigned lane) const;
   bool races_with_partial_read(const Accessor& who, unsigned lane, std::size_t cell) const;
   std::optional<Conflict> find_overlap(const Accessor& who, const MemoryAccess& access) const;
   Conflict conflict(const Accessor& who, Conflict::Kind kind, unsigned lane, std::size_t cell,
                     std::uint64_t address) const;
   void touch(std::size_t first, std::size_t end);
 
+  const std::byte* contents_ = nullptr;
   BlockTime clock_ = 2;
   BlockTime barrier_ = 1;           ///< time up to which accesses precede all later ones
   unsigned shift_;                  ///< cell number = address >> shift_

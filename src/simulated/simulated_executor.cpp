@@ -204,8 +204,9 @@ class SimulatedExecutor final : public Executor, public CounterReader {
     const Buffer* const buffer = problem_->buffer_at(reinterpret_cast<const void*>(*fault.address));
     if (!buffer || buffer->role != BufferRole::output) return "";
     return fmt::format(
-        "; declare it as 'in {0}' if the kernel only reads it, or as 'in_out {0}' if the kernel "
-        "reads what is there before the launch and writes it",
+        "; declare it as 'in {0}' if the kernel only reads it, as 'in_out {0}' if the kernel reads "
+        "what is there before the launch and writes it, or begin the launch with 'memset({0}, 0)' "
+        "if the kernel adds to zeros",
         buffer->name);
   }
 

@@ -35,9 +35,63 @@ TEST_CASE("forbidden accesses and traps fail", "[own_family]") {
              contains_text("accesses.cu:14, block (0, 0, 0), thread (0, 0, 0)"));
   CHECK_THAT(failure(family, "reads_output"),
              contains_text("are read before anything wrote them: byte 0 of buffer y of 256 bytes; "
-                           "declare it as 'in y' if the kernel only reads it, or as 'in_out y' if "
-                           "the kernel reads what is there before the launch and writes it"));
+                           "declare it as 'in y' if the kernel only reads it, as 'in_out y' if the "
+                           "kernel reads what is there before the launch and writes it, or begin "
+                           "the launch with 'memset(y, 0)' if the kernel adds to zeros"));
   CHECK_THAT(failure(family, "traps"), contains_text("the kernel traps"));
+}
+
+constexpr const char* kSharedFlag = R"(// gpuexp: x[256]
+// gpuexp: y[2]
+// gpuexp: sets = any<<<2, 128>>>(x, y, 1, 1)
+// gpuexp: clears = any<<<2, 128>>>(x, y, 1, 0)
+// gpuexp: counts = any<<<2, 128>>>(x, y, 2, 1)
+// gpuexp: check y[b] = b*0 + 1
+__global__ void any(const float* x, float* y, int several, int value) {
+  __shared__ int flag;
+  if (threadIdx.x == 0) flag = 0;
+  __syncthreads();
+  if (x[blockIdx.x * 128 + threadIdx.x] > -2) {
+    if (value) flag = threadIdx.x / 32 * (several - 1) + 1;
+    else flag = 0;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) y[blockIdx.x] = value ? flag : flag + 1;
+}
+)";
+
+TEST_CASE("warps may store equal values to one address without a barrier", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("flag.cu", kSharedFlag);
+  CHECK(failure(family, "sets").empty());
+  CHECK(failure(family, "clears").empty());
+  CHECK_THAT(failure(family, "counts"), contains_text("are written with no barrier since thread"));
+}
+
+constexpr const char* kSameReference = R"(// gpuexp: n = 64
+// gpuexp: x[n] y[n]
+// gpuexp: triple<<<1, 64>>>(x, y, 3)
+// gpuexp: other_grid = triple<<<2, 32>>>(x, y, 3)
+// gpuexp: doubled = triple<<<1, 64>>>(x, y, 2)
+// gpuexp: reference triple<<<1, 64>>>(x, y, 3)
+// gpuexp: tolerance 1e-6
+__global__ void triple(const float* x, float* y, float by) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = by * x[i];
+}
+)";
+
+TEST_CASE("a reference that launches a variant's own kernel verifies nothing", "[own_family]") {
+  REQUIRE_TOOLKIT();
+  KernelFolder folder;
+  const Family& family = folder.load("same.cu", kSameReference);
+  const auto own_results = [&](const char* variant) {
+    return folder.files().callbacks().compared_with_itself(family, *family.find(variant));
+  };
+  CHECK(own_results("triple") == std::vector<std::string>{"y"});
+  CHECK(own_results("other_grid") == std::vector<std::string>{"y"});
+  CHECK(own_results("doubled").empty());
 }
 
 TEST_CASE("the check of a normalization states the mean within the variance", "[own_family]") {

@@ -99,7 +99,7 @@ TEST_CASE("the first variant may be the reference of the others", "[expected_val
        {Case{two + "reference first",
              "k.cu:6:22: the expected values of y have rounding errors that are "
              "not known; declare a tolerance, such as 'tolerance 1e-5', relative "
-             "to the largest expected magnitude"},
+             "to the largest expected magnitude, or 'tolerance 0' if they are exact"},
         Case{two + statement + statement,
              "k.cu:7:12: the reference is declared twice, first in line 6"},
         Case{two + statement + "reference counted<<<1, 1>>>",
@@ -153,7 +153,8 @@ TEST_CASE("a check of which few elements take minutes is refused before anything
 TEST_CASE("floating-point values of a reference or a file need a tolerance", "[expected_values]") {
   const std::string missing =
       ": the expected values of y have rounding errors that are not known; declare a tolerance, "
-      "such as 'tolerance 1e-5', relative to the largest expected magnitude";
+      "such as 'tolerance 1e-5', relative to the largest expected magnitude, or 'tolerance 0' if "
+      "they are exact";
   CHECK(values_error(kTwice + "reference serial<<<1, 1>>>") == "k.cu:5:22" + missing);
   CHECK(values_error(kTwice + "check y = y.npy") == "k.cu:5:22" + missing);
   CHECK(values_error(kTwice + "reference serial<<<1, 1>>>\ntolerance 1e-5").empty());
