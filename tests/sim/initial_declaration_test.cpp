@@ -390,25 +390,18 @@ TEST_CASE("matrix products of SGEMM_CUDA have their extents and roles", "[foreig
       {"9_kernel_autotuned", "; M % 128; N % 128; K % 16"},
       {"10_kernel_warptiling", "; M % 128; N % 128; K % 16"}};
   const SourceCompiler compiler(ToolkitTools::found(), "");
-  std::size_t checked = 0;
+  const std::string buffers = "in A[M][K], in B[K][N], in_out C[M][N]";
   for (const auto& [name, required] : multiples) {
     INFO(name);
     const fs::path file = folder / "src/kernels" / (name + ".cuh");
-    try {
-      const infer::InitialDeclaration declaration =
-          infer::initial_declaration({file, {}, {}}, compiler);
-      REQUIRE(declaration.variants.size() == 1);
-      CHECK(summary(declaration.variants[0]) ==
-            "in A[M][K], in B[K][N], in_out C[M][N]" + required);
-      ++checked;
-    } catch (const InputError& error) {
-      // Kernels 4 and 5 call assert(), whose instruction the simulator may not execute.
-      const std::string why = error.what();
-      if (why.find("LEPC") == std::string::npos) throw;
-      skip(Tier::foreign, why);
-    }
+    const infer::InitialDeclaration declaration =
+        infer::initial_declaration({file, {}, {}}, compiler);
+    REQUIRE(!declaration.variants.empty());
+    CHECK(summary(declaration.variants[0]) == buffers + required);
+    // The host code launches smaller tiles of some templates, too.
+    for (const auto& variant : declaration.variants)
+      CHECK(summary(variant).starts_with(buffers + ";") == !required.empty());
   }
-  CHECK(checked >= 8);
 }
 
 }  // namespace
