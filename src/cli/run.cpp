@@ -115,12 +115,13 @@ class Run {
     if (against_) keep_planned(*against_, plan_);
     if (!is_profile() && !options_.verify_only) check_counters();
     const std::time_t started = std::time(nullptr);
-    if (!options_.verify_only && !resumed_) claim_folder(results_dir(options_, config_, started));
+    const fs::path dir = results_dir(options_, config_, started);
+    if (!options_.verify_only && !resumed_) claim_folder(dir);
     catch_interrupts();
     model_figures(config_, device_.info.spec, plan_.ceiling_source, context_, predicting_threads());
     ProfilerControl* const profiler = is_profile() ? device_.executor->profiler() : nullptr;
     if (profiler) profiler->start_profiler();
-    const ExitCode code = measure(started);
+    const ExitCode code = measure(started, dir);
     if (profiler) profiler->stop_profiler();
     return code;
   }
@@ -195,8 +196,8 @@ class Run {
     }
     if (only.empty() || has_other) return;
     throw ConfigError(
-        fmt::format("{}: nothing to verify it with, because 'reference first' compares the other "
-                    "variants with it; select another variant too, or declare a check",
+        fmt::format("{}: nothing to verify it with, because its expected values come from a "
+                    "launch of the same kernels; select another variant too, or declare a check",
                     only));
   }
 
@@ -247,9 +248,8 @@ class Run {
     }
   }
 
-  ExitCode measure(std::time_t started) {
+  ExitCode measure(std::time_t started, const fs::path& dir) {
     const Plan& plan = plan_;
-    const fs::path dir = results_dir(options_, config_, started);
     Provenance provenance =
         resumed_ ? resumed_->log.report.provenance
                  : provenance_of(context_, plan, device_.info, started, !options_.no_source);

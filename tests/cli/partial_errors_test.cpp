@@ -161,5 +161,37 @@ TEST_CASE("tables have no empty columns, and pages the source of a kernel file",
   CHECK_THAT(page.output, contains_text("if (i \\u003c n) z[i] = x[i] + y[i];"));
 }
 
+TEST_CASE("runs of one second have folders of their own", "[machine_code]") {
+  if (!has_compiler()) return;
+  const ErrorFolder folder;
+  folder.write("k.cu", kAdd);
+  const std::string in_folder = "cd " + folder.path("") + " &&";
+  for (int run = 0; run < 3; ++run) {
+    const Outcome outcome = gpuexp("run k.cu --blocks 8 --quiet" + kSimulated, in_folder);
+    INFO(outcome.output);
+    CHECK(outcome.exit_code == 0);
+  }
+  std::size_t complete = 0;
+  for (const auto& results : fs::directory_iterator(folder.path("results"))) {
+    INFO(results.path());
+    CHECK(fs::exists(results.path() / "results.json"));
+    ++complete;
+  }
+  CHECK(complete == 3);
+}
+
+TEST_CASE("a variant is not verified by a launch of its own kernel", "[machine_code]") {
+  if (!has_compiler()) return;
+  const ErrorFolder folder;
+  const std::string launch = "add<<<ceil_div(n, 256), 256>>>";
+  folder.write("k.cu", add_with("check z[i] = x[i] + y[i]",
+                                "reference " + launch + "\n// gpuexp: tolerance 0"));
+  const Outcome outcome = folder.outcome("k.cu", "verify" + kSimulated);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 2);
+  CHECK_THAT(outcome.output, contains_text("add: nothing to verify it with, because its expected "
+                                           "values come from a launch of the same kernels"));
+}
+
 }  // namespace
 }  // namespace gpuexp::test
