@@ -390,17 +390,14 @@ TEST_CASE("matrix products of SGEMM_CUDA have their extents and roles", "[foreig
       {"9_kernel_autotuned", "; M % 128; N % 128; K % 16"},
       {"10_kernel_warptiling", "; M % 128; N % 128; K % 16"}};
   const SourceCompiler compiler(ToolkitTools::found(), "");
-  const std::string buffers = "in A[M][K], in B[K][N], in_out C[M][N]";
   for (const auto& [name, required] : multiples) {
     INFO(name);
     const fs::path file = folder / "src/kernels" / (name + ".cuh");
     const infer::InitialDeclaration declaration =
         infer::initial_declaration({file, {}, {}}, compiler);
     REQUIRE(!declaration.variants.empty());
-    CHECK(summary(declaration.variants[0]) == buffers + required);
-    // The host code launches smaller tiles of some templates, too.
-    for (const auto& variant : declaration.variants)
-      CHECK(summary(variant).starts_with(buffers + ";") == !required.empty());
+    // Host code also launches smaller tiles, of which some load only a part of the tile.
+    CHECK(summary(declaration.variants[0]) == "in A[M][K], in B[K][N], in_out C[M][N]" + required);
   }
 }
 
