@@ -127,9 +127,7 @@ GPUEXP_HOST_DEVICE inline void store_element(void* to, DataType type, std::int64
     case DataType::uint64:
       static_cast<std::uint64_t*>(to)[i] = static_cast<std::uint64_t>(value);
       break;
-    case DataType::int8:
-      static_cast<std::int8_t*>(to)[i] = static_cast<std::int8_t>(value);
-      break;
+    case DataType::int8: static_cast<std::int8_t*>(to)[i] = static_cast<std::int8_t>(value); break;
     case DataType::int16:
       static_cast<std::int16_t*>(to)[i] = static_cast<std::int16_t>(value);
       break;

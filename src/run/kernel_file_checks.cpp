@@ -62,8 +62,8 @@ std::string unverified_reason(const KernelFiles* files, const Family& family,
   if (const auto unchecked = unverified_outputs(family, variant); !unchecked.empty())
     reasons.push_back(fmt::format("no check of {}", fmt::join(unchecked, ", ")));
   if (const auto own = compared_with_itself(files, family, variant); !own.empty())
-    reasons.push_back(fmt::format("the expected values of {} come from a launch of the same kernels",
-                                  fmt::join(own, ", ")));
+    reasons.push_back(fmt::format(
+        "the expected values of {} come from a launch of the same kernels", fmt::join(own, ", ")));
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 

@@ -62,8 +62,8 @@ Block::Block(const LaunchState& of, Extent at, const Membership& in)
   }
   watches_ = launch.checks.memory || observed;
   if (!launch.checks.memory) return;
-  checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block,
-                                           shared, launch.system_shared_bytes, warps_.size());
+  checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block, shared,
+                                           launch.system_shared_bytes, warps_.size());
   if (launch.group_memory)
     checks_->set_group_memory({*launch.group_memory, *launch.group_memory + kGroupMemoryBytes});
   for (const auto& warp : warps_)

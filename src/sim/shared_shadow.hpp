@@ -19,7 +19,8 @@
 //
 // Lanes that write the same byte in one instruction race unless the values are equal. A store of
 // the values that the bytes have does not race with the write before it: several warps may set a
-// variable to one value. Reads of a flag do not race, nor do writes of bytes that were read as a flag since the last barrier.
+// variable to one value. Reads of a flag do not race, nor do writes of bytes that were read as a
+// flag since the last barrier.
 //
 // Loads may read unwritten bytes if no instruction uses the result (sim/undefined_registers.hpp). A
 // write by cp.async is recorded as a write of the issuing thread when that thread has waited for

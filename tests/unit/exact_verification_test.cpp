@@ -87,7 +87,8 @@ TEST_CASE("the variant with which others are compared is unverified", "[exact_ve
   const std::string output = run.family.buffers.back().name;
   const auto rows = run.run();
   CHECK(rows[0].status == Status::unverified);
-  CHECK(rows[0].reason == "the expected values of " + output + " come from a launch of the same kernels");
+  CHECK(rows[0].reason ==
+        "the expected values of " + output + " come from a launch of the same kernels");
   CHECK(!rows[0].verification);
   CHECK(rows[1].status == Status::passed);
   CHECK(rows[1].verification);

@@ -84,7 +84,8 @@ TEST_CASE("types that launches and buffers support", "[parameter_types]") {
   CHECK(element_type(type_named("int64_t")) == DataType::int64);
   CHECK(element_type(type_named("long long")) == DataType::int64);
   CHECK(element_type(type_named("bool")) == DataType::boolean);
-  for (const char* type : {"float4", "void", "Parameters"}) CHECK(!element_type(type_named(type)));
+  for (const char* type : {"float4", "void", "Parameters"})
+    CHECK(!element_type(type_named(type)));
 }
 
 TEST_CASE("the largest error of rounding to a subnormal number", "[parameter_types]") {
