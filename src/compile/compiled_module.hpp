@@ -46,10 +46,10 @@ class CompiledModule {
   /// SHA-256 over the contents of all files that the compiler read, the options, the architecture
   /// and the tools' versions. Equal on all machines.
   const std::string& source_hash() const { return parts_.source_hash; }
-  /// The same, also over the instantiations.
+  /// SHA-256 over the source hash and the instantiations.
   std::string hash() const;
-  /// The same for one kernel, over `name`, such as "sgemm<64>", and the kernel's machine code:
-  /// which instantiations were compiled with it has no effect unless the code differs.
+  /// SHA-256 over the source hash, `name`, such as "sgemm<64>", and the kernel's machine code. It
+  /// does not depend on the other instantiations in the module.
   std::string hash_of(const std::string& name, const KernelResource& kernel) const;
   /// The cubin file; exists at least as long as this object.
   const std::filesystem::path& cubin() const { return parts_.cubin; }

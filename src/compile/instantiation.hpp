@@ -22,8 +22,8 @@ struct Instantiation {
 };
 
 /// Text that, at the end of the source file, instantiates the kernels. `source` is the path for
-/// messages. The cubin has one more kernel for each of them, which does nothing and has the address
-/// of the instantiation as template argument.
+/// messages. For each instantiation, the cubin also has an empty kernel whose template argument is
+/// the instantiation's address.
 std::string instantiating_text(const std::vector<Instantiation>& instantiations,
                                const std::filesystem::path& source);
 

@@ -24,8 +24,8 @@ struct SharedCost {
 
 /// A sum whose value depends on some of the indices only.
 struct SharedSum {
-  /// Instructions that compute the sum from the number of terms on the stack: from `begin` to
-  /// before `end`. No two sums begin at the same instruction.
+  /// The instructions [begin, end) compute the sum. They take the number of terms from the stack.
+  /// Two sums do not begin at the same instruction.
   std::int32_t begin = 0;
   std::int32_t end = 0;
   /// By index, of the output and of enclosing sums: the number of its values if the sum uses it,
