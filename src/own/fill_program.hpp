@@ -97,44 +97,35 @@ GPUEXP_HOST_DEVICE inline std::uint16_t rounded_to_16_bits(double value, int exp
   return static_cast<std::uint16_t>(sign | bits);
 }
 
+template <class T>
+GPUEXP_HOST_DEVICE inline void store_as(void* to, std::int64_t i, double value) {
+  static_cast<T*>(to)[i] = static_cast<T>(value);
+}
+
 /// Stores the value, rounded to the type, as element i of the array `to`.
 GPUEXP_HOST_DEVICE inline void store_element(void* to, DataType type, std::int64_t i,
                                              double value) {
   constexpr int kHalfExponentBits = 5;
   constexpr int kBf16ExponentBits = 8;
   switch (type) {
-    case DataType::fp64: static_cast<double*>(to)[i] = value; break;
+    case DataType::fp64: return store_as<double>(to, i, value);
     case DataType::fp32:
-    case DataType::tf32: static_cast<float*>(to)[i] = static_cast<float>(value); break;
+    case DataType::tf32: return store_as<float>(to, i, value);
     case DataType::fp16:
       static_cast<std::uint16_t*>(to)[i] = rounded_to_16_bits(value, kHalfExponentBits);
-      break;
+      return;
     case DataType::bf16:
       static_cast<std::uint16_t*>(to)[i] = rounded_to_16_bits(value, kBf16ExponentBits);
-      break;
-    case DataType::int32:
-      static_cast<std::int32_t*>(to)[i] = static_cast<std::int32_t>(value);
-      break;
-    case DataType::uint8:
-      static_cast<std::uint8_t*>(to)[i] = static_cast<std::uint8_t>(value);
-      break;
-    case DataType::uint16:
-      static_cast<std::uint16_t*>(to)[i] = static_cast<std::uint16_t>(value);
-      break;
-    case DataType::uint32:
-      static_cast<std::uint32_t*>(to)[i] = static_cast<std::uint32_t>(value);
-      break;
-    case DataType::uint64:
-      static_cast<std::uint64_t*>(to)[i] = static_cast<std::uint64_t>(value);
-      break;
-    case DataType::int8: static_cast<std::int8_t*>(to)[i] = static_cast<std::int8_t>(value); break;
-    case DataType::int16:
-      static_cast<std::int16_t*>(to)[i] = static_cast<std::int16_t>(value);
-      break;
-    case DataType::int64:
-      static_cast<std::int64_t*>(to)[i] = static_cast<std::int64_t>(value);
-      break;
-    case DataType::boolean: static_cast<bool*>(to)[i] = value != 0; break;
+      return;
+    case DataType::int8: return store_as<std::int8_t>(to, i, value);
+    case DataType::int16: return store_as<std::int16_t>(to, i, value);
+    case DataType::int32: return store_as<std::int32_t>(to, i, value);
+    case DataType::int64: return store_as<std::int64_t>(to, i, value);
+    case DataType::uint8: return store_as<std::uint8_t>(to, i, value);
+    case DataType::uint16: return store_as<std::uint16_t>(to, i, value);
+    case DataType::uint32: return store_as<std::uint32_t>(to, i, value);
+    case DataType::uint64: return store_as<std::uint64_t>(to, i, value);
+    case DataType::boolean: return store_as<bool>(to, i, value);
   }
 }
 
