@@ -48,9 +48,9 @@ class TemporaryFile {
   TemporaryFile(TemporaryFile&&) = delete;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
 
-  /// Those of the file that it replaces, if the system permits.
+  /// Without effect on file systems that have no permissions.
   void set_permissions(std::filesystem::perms permissions) const {
-    (void)!::fchmod(descriptor_, static_cast<mode_t>(permissions));
+    [[maybe_unused]] const int refused = ::fchmod(descriptor_, static_cast<mode_t>(permissions));
   }
 
   bool write(std::string_view text) const {
