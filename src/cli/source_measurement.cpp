@@ -6,7 +6,8 @@
 
 namespace gpuexp::cli {
 
-SourceWorkers::SourceWorkers(const std::array<const own::OwnFiles*, 2>& files, int device) {
+SourceWorkers::SourceWorkers(const std::array<const own::OwnFiles*, 2>& files, int device)
+    : files_(files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     DeviceOptions options;
     options.device = device;
@@ -23,7 +24,11 @@ SourceWorkers::~SourceWorkers() = default;
 
 SideBySide SourceWorkers::measure(const std::array<MeasuredVariant, 2>& variants) {
   const auto side = [&](std::size_t i) {
-    return Side{*executors_[i], variants[i].family, variants[i].values, variants[i].variant};
+    const MeasuredVariant& measured = variants[i];
+    return Side{*executors_[i], measured.family, measured.values, measured.variant,
+                [&, i](const std::string& buffer, std::int64_t element) {
+                  return files_[i]->element_name(measured.family, measured.values, buffer, element);
+                }};
   };
   MeasureSettings settings;
   settings.target_relative_ci = settings.fine_relative_ci;

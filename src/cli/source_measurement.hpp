@@ -30,6 +30,7 @@ class SourceWorkers {
   SideBySide measure(const std::array<MeasuredVariant, 2>& variants);
 
  private:
+  std::array<const own::OwnFiles*, 2> files_;
   std::array<std::unique_ptr<Executor>, 2> executors_;
 };
 

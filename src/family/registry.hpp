@@ -39,6 +39,10 @@ struct KernelFiles {
   std::function<std::string(const Family&, const Values&, std::uint64_t seed,
                             const std::string& output, std::int64_t element)>
       check_error = nullptr;
+  /// The name of an element with an index for each extent of the buffer, such as "y[1][12]".
+  std::function<std::string(const Family&, const Values&, const std::string& buffer,
+                            std::int64_t element)>
+      element_name = nullptr;
   /// Names of the outputs of a variant whose expected values are the variant's own results, so that
   /// a comparison verifies nothing.
   std::function<std::vector<std::string>(const Family&, const Variant&)> compared_with_itself =

@@ -34,17 +34,6 @@ struct ComputedElements {
   }
 };
 
-/// "y[3][4]".
-std::string element_text(const Check& check, const std::vector<std::int64_t>& extents,
-                         std::int64_t element) {
-  std::string indices;
-  for (auto extent = extents.rbegin(); extent != extents.rend(); ++extent) {
-    indices = fmt::format("[{}]{}", element % *extent, indices);
-    element /= *extent;
-  }
-  return check.output() + indices;
-}
-
 const Node* first_division(const Node& node) {
   if (node.kind == NodeKind::divide) return &node;
   for (const NodePointer& operand : node.operands) {
@@ -97,6 +86,16 @@ std::string fault_text(const Node& node, const CheckFault& fault, std::int64_t e
 
 }  // namespace
 
+std::string element_name(const std::string& buffer, const std::vector<std::int64_t>& extents,
+                         std::int64_t element) {
+  std::string indices;
+  for (auto extent = extents.rbegin(); extent != extents.rend(); ++extent) {
+    indices = fmt::format("[{}]{}", element % *extent, indices);
+    element /= *extent;
+  }
+  return buffer + indices;
+}
+
 std::string check_error(const Bound& bound, const OwnProblem& problem, std::uint64_t seed,
                         std::size_t output, std::int64_t element) {
   std::vector<Contents> contents(bound.buffers.size());
@@ -123,7 +122,7 @@ std::string check_error(const Bound& bound, const OwnProblem& problem, std::uint
   const std::int64_t extent = buffer ? problem.extents[*buffer].at(dimension) : 0;
   const Place place = after(declared.place, (division ? *division : node).column);
   return fmt::format("{}:{}:{}: the check of {} {}", bound.file, place.line, place.column,
-                     element_text(declared.check, problem.extents[output], element),
+                     element_name(declared.check.output(), problem.extents[output], element),
                      fault_text(node, fault, extent, bound.buffers[output].type, division));
 }
 

@@ -171,6 +171,10 @@ KernelFiles OwnFiles::callbacks() {
                              const std::string& output, std::int64_t element) {
     return check_error(family, values, seed, output, element);
   };
+  files.element_name = [this](const Family& family, const Values& values, const std::string& buffer,
+                              std::int64_t element) {
+    return element_name(family, values, buffer, element);
+  };
   files.compared_with_itself = [this](const Family& family, const Variant& variant) {
     return of(family).bound->compared_with_itself(variant.id);
   };
@@ -204,13 +208,20 @@ std::string OwnFiles::check_error(const Family& family, const Values& values, st
   if (!buffer) return "";
   if (file.bound->expected_by(*buffer) == ExpectedBy::reference && !file.bound->reference_is_first)
     return fmt::format(
-        "the expected value of element {} of {} is NaN: the reference did not write it, "
-        "or its result is NaN",
-        element, output);
+        "the expected value of {} is NaN: the reference did not write it, or its result is NaN",
+        element_name(family, values, output, element));
   if (!file.bound->check_of(*buffer)) return "";
   const auto problem = family.make_problem(values);
   return own::check_error(*file.bound, *static_cast<const OwnProblem*>(problem.get()), seed,
                           *buffer, element);
+}
+
+std::string OwnFiles::element_name(const Family& family, const Values& values,
+                                   const std::string& buffer, std::int64_t element) const {
+  const Bound& bound = *of(family).bound;
+  const auto index = bound.buffer_named(buffer);
+  if (!index) throw std::logic_error(buffer + " is not a buffer of " + family.id);
+  return own::element_name(buffer, problem_of(bound, values).extents[*index], element);
 }
 
 std::vector<fs::path> OwnFiles::module_folders() const {

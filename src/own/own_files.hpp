@@ -60,6 +60,10 @@ class OwnFiles {
   /// macros, and those that template arguments and blocks use.
   std::set<std::string> tuning_parameters(const Family& family) const;
 
+  /// The name of a buffer's element, such as "y[1][12]".
+  std::string element_name(const Family& family, const Values& values, const std::string& buffer,
+                           std::int64_t element) const;
+
   /// Absolute paths, in the order of loading.
   std::vector<std::string> paths() const;
 

@@ -20,11 +20,15 @@ std::string Mismatch::got_text() const {
   return fmt::format("{}", got);
 }
 
+std::string name_in_one_dimension(const std::string& buffer, std::int64_t element) {
+  return fmt::format("{}[{}]", buffer, element);
+}
+
 namespace {
 
 /// "y[32]: expected 1, got 2, allowed ±0.1".
-std::string text_of(const Mismatch& m) {
-  const std::string place = fmt::format("{}[{}]: ", m.buffer, m.index);
+std::string text_of(const Mismatch& m, const ElementName& name) {
+  const std::string place = name(m.buffer, m.index) + ": ";
   if (m.is_unwritten && std::isnan(m.got))
     return place + "the kernel did not write it" +
            (std::isnan(m.expected) ? "" : fmt::format(", expected {:.9g}", m.expected));
@@ -36,7 +40,7 @@ std::string text_of(const Mismatch& m) {
 
 }  // namespace
 
-std::string failure_of(const Verification& v) {
+std::string failure_of(const Verification& v, const ElementName& name) {
   if (!v.overrun.empty()) return fmt::format("wrote outside of buffer '{}'", v.overrun);
   if (!v.changed_input.empty()) return fmt::format("wrote into input '{}'", v.changed_input);
   const std::string rms =
@@ -47,7 +51,7 @@ std::string failure_of(const Verification& v) {
   std::string text = fmt::format("{} of {} {} wrong", v.wrong, counted(v.checked, "element"),
                                  noun_for(v.wrong, "is", "are"));
   for (std::size_t i = 0; i < std::min(kShown, v.first_wrong.size()); ++i) {
-    text += (i == 0 ? "; first " : "; ") + text_of(v.first_wrong[i]);
+    text += (i == 0 ? "; first " : "; ") + text_of(v.first_wrong[i], name);
   }
   const bool has_rms_bound = !std::isinf(v.rms.allowed);  // users' kernels have none
   return v.rms_passed() || !has_rms_bound ? text : text + "; " + rms;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ namespace gpuexp {
 struct Mismatch {
   std::string buffer;
   std::int64_t index;
-  double expected;  ///< NaN if the element has no reference; `got` is then NaN
+  double expected;  ///< NaN if the element was not drawn, or its reference has no value
   double got;
   double allowed;  ///< maximum |got - expected| that passes
   /// All bits of the element are set, as before the launch. The launch did not write it, except
@@ -38,8 +39,9 @@ struct Verification {
   std::int64_t elements = 0;  ///< number of elements of all outputs
   std::int64_t checked = 0;   ///< number of elements compared with a reference
   std::int64_t wrong = 0;
-  /// The wrong elements with the lowest indices, at most kMaxMismatches of each output. If launches
-  /// wrote several copies, from the first copy with a wrong element.
+  /// Of each output, the wrong elements with the lowest indices, at most kMaxMismatches, and the
+  /// first one whose reference has no value. If launches wrote several copies, from the first copy
+  /// with a wrong element.
   std::vector<Mismatch> first_wrong;
   std::string overrun;        ///< name of a buffer whose guards were overwritten; empty if none
   std::string changed_input;  ///< name of an input that was modified; empty if none
@@ -63,8 +65,15 @@ struct Verification {
   void add_rms(RmsError error);
 };
 
+/// The name of an element of a buffer, such as "y[1][12]". `element` counts from the first one.
+using ElementName = std::function<std::string(const std::string& buffer, std::int64_t element)>;
+
+/// "y[32]".
+std::string name_in_one_dimension(const std::string& buffer, std::int64_t element);
+
 /// A failed verification as text: "3 of 1000 elements are wrong; first y[32]: expected …".
-std::string failure_of(const Verification& verification);
+std::string failure_of(const Verification& verification,
+                       const ElementName& name = name_in_one_dimension);
 
 /// Conditions of the samples of one variant on one problem in one mode.
 struct SampleTraits {

@@ -139,9 +139,15 @@ void GroupRun::verify_exact_sums() {
       if (verification.passed() || refuse_check(cell, *exact.family, verification)) return;
       cell.row->verification = verification;
       end(cell, Status::incorrect,
-          failure_of(verification) + " (with small whole numbers as inputs, whose sums are exact)");
+          failure_text(verification) +
+              " (with small whole numbers as inputs, whose sums are exact)");
     });
   }
+}
+
+std::string GroupRun::failure_text(const Verification& verification) const {
+  return failure_of(verification, element_names(session_.options().kernel_files,
+                                                *experiment_.family, group_.values));
 }
 
 /// Ends the cell if its check, and not its kernel, is wrong.
@@ -165,7 +171,7 @@ bool GroupRun::accept(CellState& cell, const Verification& verification, const c
     return true;
   }
   if (refuse_check(cell, *experiment_.family, verification)) return false;
-  std::string reason = failure_of(verification) + when;
+  std::string reason = failure_text(verification) + when;
   if (!verification.changed_input.empty() && is_kernel_file(experiment_.family->id))
     reason += fmt::format("; declare it as 'in_out {}' if the kernel is to write it",
                           verification.changed_input);

@@ -44,6 +44,8 @@ class GroupRun {
 
   void verify_exact_sums();
   bool accept(CellState& cell, const Verification& verification, const char* when);
+  /// A failed verification as text, with the names of elements that the family's user declared.
+  std::string failure_text(const Verification& verification) const;
   bool refuse_check(CellState& cell, const Family& family, const Verification& verification);
   void pass(CellState& cell, const Verification& verification);
   void verify(CellState& cell, Mode mode, const char* when);

@@ -32,6 +32,13 @@ std::string check_error(const KernelFiles* files, const Family& verified, const 
   return files->check_error(verified, values, seed, without_value->buffer, without_value->index);
 }
 
+ElementName element_names(const KernelFiles* files, const Family& family, const Values& values) {
+  if (!files || !files->element_name || !is_kernel_file(family.id)) return name_in_one_dimension;
+  return [=, &family](const std::string& buffer, std::int64_t element) {
+    return files->element_name(family, values, buffer, element);
+  };
+}
+
 std::string input_hint(const Family& family, const Variant& variant,
                        const Verification& verification) {
   const std::vector<std::string> unchecked = unverified_outputs(family, variant);

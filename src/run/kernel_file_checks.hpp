@@ -19,6 +19,10 @@ ExactVerification exact_verification(const KernelFiles* files, const Family& fam
 std::string check_error(const KernelFiles* files, const Family& verified, const Values& values,
                         std::uint64_t seed, const Verification& verification);
 
+/// Names of the elements of the family's buffers: with an index for each extent in a kernel file,
+/// else with one index.
+ElementName element_names(const KernelFiles* files, const Family& family, const Values& values);
+
 /// Names of the outputs whose expected values are the variant's own results (`reference first`).
 std::vector<std::string> compared_with_itself(const KernelFiles* files, const Family& family,
                                               const Variant& variant);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 
 #include "record/measurement.hpp"
 
@@ -72,8 +73,11 @@ void add_output(const std::string& buffer, const Comparison& c, const Comparison
   const bool is_known = std::any_of(result.first_wrong.begin(), result.first_wrong.end(),
                                     [&](const Mismatch& m) { return m.buffer == buffer; });
   if (sums.wrong == 0 || is_known) return;
-  for (Mismatch& m : find(static_cast<std::int64_t>(sums.first_wrong)))
-    result.first_wrong.push_back(std::move(m));
+  std::vector<Mismatch> listed = find(static_cast<std::int64_t>(sums.first_wrong));
+  // It shows an error of the reference, so it is listed even if too many wrong elements precede it.
+  const auto without_value = static_cast<std::int64_t>(sums.first_without_value);  // -1: none
+  if (without_value > listed.back().index) listed.push_back(find(without_value).front());
+  std::ranges::move(listed, std::back_inserter(result.first_wrong));
 }
 
 }  // namespace gpuexp

@@ -46,6 +46,8 @@ struct ComparisonSums {
   unsigned long long wrong = 0;
   unsigned long long zero_passes = 0;      ///< elements for which 0 would pass
   unsigned long long first_wrong = ~0ull;  ///< lowest wrong index; all bits set if none
+  /// Lowest index of a drawn element whose expected value is NaN; all bits set if none.
+  unsigned long long first_without_value = ~0ull;
   /// Bits of the maximum of error / allowed error.
   unsigned long long worst_ratio = 0;
   unsigned long long worst_error = 0;      ///< bits of the largest |got - accurate|
@@ -74,6 +76,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums combined(const ComparisonSums& a,
   sum.wrong = a.wrong + b.wrong;
   sum.zero_passes = a.zero_passes + b.zero_passes;
   sum.first_wrong = lower(a.first_wrong, b.first_wrong);
+  sum.first_without_value = lower(a.first_without_value, b.first_without_value);
   sum.worst_ratio = higher(a.worst_ratio, b.worst_ratio);
   sum.worst_error = higher(a.worst_error, b.worst_error);
   sum.largest_allowed = higher(a.largest_allowed, b.largest_allowed);
@@ -106,6 +109,7 @@ GPUEXP_HOST_DEVICE inline ComparisonSums compared(double got, const Comparison& 
   if (!right) {
     one.wrong = 1;
     one.first_wrong = static_cast<unsigned long long>(i);
+    if (value != value && c.draw.has(i)) one.first_without_value = one.first_wrong;
   }
   one.zero_passes = std::fabs(value) <= allowed ? 1 : 0;
   one.worst_ratio = ordered_bits(got == value ? 0.0 : error / allowed);
@@ -134,6 +138,8 @@ using FindMismatches = std::function<std::vector<Mismatch>(std::int64_t first)>;
 std::vector<Mismatch> mismatches(const std::string& buffer, const Comparison& comparison,
                                  std::int64_t first, const ReadElements& read);
 
+/// Adds an output to the result, with the elements that `find` returns for the first wrong one, and
+/// the first element without an expected value.
 void add_output(const std::string& buffer, const Comparison& comparison, const ComparisonSums& sums,
                 const FindMismatches& find, Verification& result);
 

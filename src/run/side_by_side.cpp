@@ -20,7 +20,7 @@ std::string failure(const Side& side, Mode mode, std::uint64_t seed) {
   const Verification verification = side.executor.verify(side.variant, mode);
   if (verification.passed()) return "";
   return fmt::format("{}/{} is incorrect: {}", side.family.id, side.variant.id,
-                     failure_of(verification));
+                     failure_of(verification, side.element_name));
 }
 
 void add_sample(const Side& side, Mode mode, std::vector<double>& samples) {

@@ -19,6 +19,7 @@ struct Side {
   const Family& family;
   const Values& values;
   const Variant& variant;
+  ElementName element_name = name_in_one_dimension;
 };
 
 struct SideBySide {
@@ -28,8 +29,8 @@ struct SideBySide {
   std::optional<Ratio> ratio = {};       ///< median of the second side over that of the first
 };
 
-/// Verifies both variants, warms them up, and takes samples alternately until both medians are known
-/// to settings.target_relative_ci or a cap of the settings is reached, at most
+/// Verifies both variants, warms them up, and takes samples alternately until both medians are
+/// known to settings.target_relative_ci or a cap of the settings is reached, at most
 /// settings.max_seconds for both sides together. Each pair of samples begins with the side that
 /// ended the pair before, so that drift affects both sides alike. `interrupted` is called between
 /// samples. Throws DeviceError.

@@ -422,7 +422,9 @@ void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& s
     for (const double got : sample.got[r]) {
       const ComparisonSums one = compared(got, c, i);
       sums = combined(sums, one);
-      if (one.wrong > 0 && wrong.size() < kMaxMismatches)
+      const bool is_first_without_value =
+          sums.first_without_value == static_cast<unsigned long long>(i);
+      if (one.wrong > 0 && (wrong.size() < kMaxMismatches || is_first_without_value))
         wrong.push_back(mismatch_of(name, c, i, c.value[i], got,
                                     c.tolerance.absolute + c.tolerance.relative * c.magnitude[i]));
       ++i;
@@ -430,7 +432,12 @@ void HostProblem::check_elements(Rank& rank, std::size_t output, const Sample& s
   }
   if (sums.checked > 0)
     add_output(
-        name, c, sums, [&](std::int64_t) { return wrong; }, result);
+        name, c, sums,
+        [&](std::int64_t first) {
+          const auto from = std::ranges::find(wrong, first, &Mismatch::index);
+          return std::vector<Mismatch>(from, wrong.end());
+        },
+        result);
 }
 
 // Compares only inputs to which a kernel stored; a store may leave the value unchanged.

@@ -148,6 +148,44 @@ TEST_CASE("an error of a check is not reported as an error of the kernel", "[mac
   CHECK_THAT(outcome.output, contains_text("1 row: 1 failed"));
 }
 
+TEST_CASE("an error of a check is found behind many wrong elements", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("late.cu", R"(// gpuexp: n = 4096
+// gpuexp: x[n] y[n]
+// gpuexp: twice<<<n / 256, 256>>>
+// gpuexp: check y[i] = 2 * x[i] + x[i + 1]
+__global__ void twice(const float* x, float* y) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  y[i] = 2 * x[i];
+}
+)");
+  const Outcome outcome = gpuexp("verify " + file + kSimulated);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 4);
+  CHECK_THAT(outcome.output, contains_text("the check of y[4095] reads index 4096 of x, which is "
+                                           "out of range; expected 0 to 4095"));
+}
+
+TEST_CASE("wrong elements are named with an index for each extent", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("rows.cu", R"(// gpuexp: h = 4
+// gpuexp: w = 100
+// gpuexp: x[h][w] y[h][w]
+// gpuexp: copy<<<h, w>>>
+// gpuexp: check y[i][j] = x[i][j]
+__global__ void copy(const float* x, float* y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = i == 299 ? x[i] + 1 : x[i];
+}
+)");
+  const Outcome outcome = gpuexp("verify " + file + kSimulated);
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.output, contains_text("1 of 400 elements is wrong; first y[2][99]: expected"));
+}
+
 TEST_CASE("a kernel that omits the last warp of a long sum is incorrect", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;

@@ -256,6 +256,21 @@ TEST_CASE("drawn elements are compared, and a NaN fails anywhere") {
   }
 }
 
+TEST_CASE("the first element whose reference has no value is listed behind many wrong elements") {
+  Ones ones(1);
+  std::fill(ones.got.begin(), ones.got.end(), 2);
+  CHECK(ones.verify().first_wrong.size() == kMaxMismatches);
+  const std::size_t element = kElements - 2;
+  REQUIRE(element > kMaxMismatches);
+  ones.value[element] = ones.value[element + 1] = std::nan("");
+  const Verification late = ones.verify();
+  REQUIRE(late.first_wrong.size() == kMaxMismatches + 1);
+  CHECK(late.first_wrong.back().index == static_cast<std::int64_t>(element));
+  CHECK(std::isnan(late.first_wrong.back().expected));
+  ones.value[3] = std::nan("");
+  CHECK(ones.verify().first_wrong.size() == kMaxMismatches);
+}
+
 TEST_CASE("elements that the kernel did not write are named so") {
   struct Case {
     DataType type;
