@@ -88,6 +88,9 @@ GPUEXP_HOST_DEVICE inline Checked unary(const CheckInstruction& instruction, Che
     case CheckOp::floor: return {std::floor(a.value), a.magnitude};
     case CheckOp::truncation: return {std::trunc(a.value), a.magnitude};
     case CheckOp::ceiling: return {std::ceil(a.value), a.magnitude};
+    case CheckOp::nearest: return {std::rint(a.value), a.magnitude};
+    case CheckOp::nearest_away: return {std::round(a.value), a.magnitude};
+    case CheckOp::single: return {static_cast<double>(static_cast<float>(a.value)), a.magnitude};
     case CheckOp::whole_power: return whole_power(a, instruction.operand);
     case CheckOp::square_root: {
       const double root = std::sqrt(a.value);

@@ -53,7 +53,7 @@ std::string fraction_text(const Node* division, const CheckFault& fault, DataTyp
       "is {}, but elements of type {} are whole numbers; {}", fault.number, name_of(type),
       division ? "in a check, / divides real numbers: write trunc(a / b), which rounds as C does, "
                  "or floor_div(a, b)"
-               : "write trunc(…), floor(…) or ceil(…)");
+               : "write rint(…), trunc(…), floor(…) or ceil(…)");
 }
 
 constexpr const char* kExactIntegers =

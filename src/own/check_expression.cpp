@@ -177,11 +177,9 @@ class RoundingCount {
       const Roundings other = count(node.operand(i));
       terms = is_choice ? larger(terms, other) : both(terms, other);
     }
-    if (is_choice || node.name == "abs" || node.name == "floor" || node.name == "ceil" ||
-        node.name == "trunc")
-      return terms;
-    const bool is_basic =
-        node.name == "sqrt" || node.name == "floor_div" || node.name == "ceil_div";
+    if (is_choice || node.name == "abs" || rounds_to_whole_numbers(node.name)) return terms;
+    const bool is_basic = node.name == "sqrt" || node.name == "fp32" || node.name == "floor_div" ||
+                          node.name == "ceil_div";
     return rounded(terms, is_basic ? 1 : kFunctionRoundings);
   }
 

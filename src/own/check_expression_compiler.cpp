@@ -51,7 +51,10 @@ CheckOp function_of(const std::string& name) {
                                                          {"cos", CheckOp::cosine},
                                                          {"tanh", CheckOp::hyperbolic_tangent},
                                                          {"erf", CheckOp::error_function},
-                                                         {"trunc", CheckOp::truncation}};
+                                                         {"trunc", CheckOp::truncation},
+                                                         {"rint", CheckOp::nearest},
+                                                         {"round", CheckOp::nearest_away},
+                                                         {"fp32", CheckOp::single}};
   return kFunctions.at(name);
 }
 

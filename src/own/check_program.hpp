@@ -83,7 +83,10 @@ enum class CheckOp : std::int32_t {
   floor,
   ceiling,
   truncation,
-  whole_power,  ///< `operand` equal factors, multiplied from left to right
+  nearest,       ///< the nearest whole number; of two, the even one, as rint() of C
+  nearest_away,  ///< the nearest whole number; of two, the one farther from 0, as round() of C
+  single,        ///< the nearest number of type fp32
+  whole_power,   ///< `operand` equal factors, multiplied from left to right
   // The following operations pop two operands and push the result.
   add,
   subtract,

@@ -66,11 +66,15 @@ Range power(const Range& base, const Range& exponent) {
 Range rounded(const std::string& function, const Range& range) {
   if (function.starts_with("floor")) return {std::floor(range.low), std::floor(range.high)};
   if (function.starts_with("ceil")) return {std::ceil(range.low), std::ceil(range.high)};
-  return {std::trunc(range.low), std::trunc(range.high)};
+  if (function == "trunc") return at_ends(range, [](double x) { return std::trunc(x); });
+  if (function == "rint") return at_ends(range, [](double x) { return std::rint(x); });
+  return at_ends(range, [](double x) { return std::round(x); });
 }
 
 /// Functions that increase with their operand.
 Range increasing(const std::string& function, const Range& range) {
+  if (function == "fp32")
+    return at_ends(range, [](double x) { return static_cast<double>(static_cast<float>(x)); });
   if (function == "exp") return at_ends(range, [](double x) { return std::exp(x); });
   if (function == "tanh") return at_ends(range, [](double x) { return std::tanh(x); });
   if (function == "erf") return at_ends(range, [](double x) { return std::erf(x); });
@@ -131,7 +135,7 @@ Range CheckRanges::of_call(const Node& node) const {
   Range range = of(node.operand(0));
   if (name == "floor_div" || name == "ceil_div")
     return rounded(name, quotient(range, of(node.operand(1))));
-  if (name == "floor" || name == "ceil" || name == "trunc") return rounded(name, range);
+  if (rounds_to_whole_numbers(name)) return rounded(name, range);
   if (name == "pow") return power(range, of(node.operand(1)));
   if (name == "sin" || name == "cos") return {-1, 1};
   if (name == "abs")
@@ -192,8 +196,8 @@ double CheckRanges::unit_of_function(const Node& node) const {
   if (const int factors = whole_exponent(node); factors > 0)
     return std::pow(unit(node.operand(0)), factors);
   const std::string& name = node.name;
-  if (name == "abs" || name == "min" || name == "max") return smallest_unit(node);
-  if (name == "floor" || name == "ceil" || name == "trunc") return smallest_unit(node) > 0 ? 1 : 0;
+  if (name == "abs" || name == "min" || name == "max" || name == "fp32") return smallest_unit(node);
+  if (rounds_to_whole_numbers(name)) return smallest_unit(node) > 0 ? 1 : 0;
   return 0;
 }
 

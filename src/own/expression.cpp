@@ -189,6 +189,9 @@ double real_unary(const Node& node, double a) {
   if (node.name == "tanh") return std::tanh(a);
   if (node.name == "erf") return std::erf(a);
   if (node.name == "trunc") return std::trunc(a);
+  if (node.name == "rint") return std::rint(a);
+  if (node.name == "round") return std::round(a);
+  if (node.name == "fp32") return static_cast<float>(a);
   return node.name == "floor" ? std::floor(a) : std::ceil(a);
 }
 

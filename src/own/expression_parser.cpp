@@ -102,12 +102,16 @@ std::string_view name_in_declarations(std::string_view function,
   return function;
 }
 
-/// The operators for a function of C that declarations lack; empty for others.
+/// What to write instead of a function or conversion of C that declarations lack; empty for others.
 std::string_view instead_of_function(std::string_view function) {
   if (function == "fma" || function == "mad") return "a*b + c";
   if (function == "fmod") return "a % b";
   if (function == "exp2") return "2^a";
   if (function == "fdivide") return "a / b";
+  if (function == "nearbyint" || function == "lrint" || function == "float2int_rn")
+    return "rint(a)";
+  if (function == "lround") return "round(a)";
+  if (function == "float") return "fp32(a)";
   return "";
 }
 
@@ -415,17 +419,25 @@ const std::vector<FunctionRule>& function_rules() {
                                                 {"exp"},
                                                 {"floor"},
                                                 {"floor_div", 2, 2, true},
+                                                {"fp32"},
                                                 {"log"},
                                                 {"log2", 1, 1, true, false},
                                                 {"max", 2, kAnyNumber, true},
                                                 {"min", 2, kAnyNumber, true},
                                                 {"pow", 2, 2},
+                                                {"rint"},
+                                                {"round"},
                                                 {"rsqrt"},
                                                 {"sin"},
                                                 {"sqrt"},
                                                 {"tanh"},
                                                 {"trunc"}};
   return kRules;
+}
+
+bool rounds_to_whole_numbers(std::string_view function) {
+  return function == "floor" || function == "ceil" || function == "trunc" || function == "rint" ||
+         function == "round";
 }
 
 std::string_view symbol_of(NodeKind kind) {

@@ -70,6 +70,10 @@ struct FunctionRule {
 /// All functions except sum() and before(), in alphabetical order.
 const std::vector<FunctionRule>& function_rules();
 
+/// Whether the function rounds its argument to a whole number: "floor", "ceil", "trunc", "rint" and
+/// "round".
+bool rounds_to_whole_numbers(std::string_view function);
+
 /// Whether the expression has a literal such as 0.5 or a function such as sqrt(), whose values are
 /// real numbers.
 bool computes_with_reals(const Node& node);

@@ -90,7 +90,8 @@ TEST_CASE("structural errors of checks", "[check]") {
   check_parse_error(
       "C[i] = log2(8)",
       "a check cannot compute log2(); did you mean 'log'? allowed: abs, ceil, ceil_div, cos, "
-      "erf, exp, floor, floor_div, log, max, min, pow, rsqrt, sin, sqrt, tanh, trunc",
+      "erf, exp, floor, floor_div, fp32, log, max, min, pow, rint, round, rsqrt, sin, sqrt, tanh, "
+      "trunc",
       7);
   check_parse_error("C[i] = sum(i < 3: 1)",
                     "the index 'i' of the sum is already an index; rename it", 7);
@@ -108,7 +109,8 @@ TEST_CASE("functions of C and CUDA suggest those of checks", "[check]") {
                           (guess.starts_with("; write")
                                ? ""
                                : " allowed: abs, before, ceil, ceil_div, cos, erf, exp, floor, "
-                                 "floor_div, log, log2, max, min, pow, rsqrt, sin, sqrt, sum, "
+                                 "floor_div, fp32, log, log2, max, min, pow, rint, round, "
+                                 "rsqrt, sin, sqrt, sum, "
                                  "tanh, trunc"),
                       7);
   };
@@ -129,12 +131,18 @@ TEST_CASE("functions of C and CUDA suggest those of checks", "[check]") {
                                                         {"tanhf", "tanh"},
                                                         {"erff", "erf"},
                                                         {"floorf", "floor"},
+                                                        {"rintf", "rint"},
+                                                        {"roundf", "round"},
                                                         {"truncf", "trunc"}})
     check_guess(function, "; did you mean '" + name + "'?");
   check_guess("fmaf", "; write a*b + c");
   check_guess("fmodf", "; write a % b");
   check_guess("exp2f", "; write 2^a");
   check_guess("__fdividef", "; write a / b");
+  check_guess("nearbyintf", "; write rint(a)");
+  check_guess("__float2int_rn", "; write rint(a)");
+  check_guess("lroundf", "; write round(a)");
+  check_guess("float", "; write fp32(a)");
   check_guess("foo", ";");
 }
 

@@ -148,6 +148,21 @@ TEST_CASE("functions of checks and their magnitudes", "[check]") {
   CHECK(evaluated("trunc(x[1]/2)", DataType::fp64).checked.magnitude == 3.5);
 }
 
+TEST_CASE("checks round to whole numbers and to fp32 as C does", "[check]") {
+  // x[1] is -7.
+  CHECK(value("rint(x[1]/2)", DataType::int32) == -4);
+  CHECK(value("rint(x[1]/2 + 1)", DataType::int32) == -2);
+  CHECK(value("round(x[1]/2 + 1)", DataType::int32) == -3);
+  CHECK(value("round(x[1]/2)", DataType::int32) == -4);
+  // fp32 represents 2^24, and not 2^24 + 1.
+  CHECK(value("fp32(2^24 + 1)", DataType::fp64) == 0x1p24);
+  CHECK(value("fp32(0.1)", DataType::fp64) == static_cast<double>(0.1f));
+  // 2.5 - 2^-30 is 2.5 in fp32, which rounds to the even neighbour.
+  CHECK(value("rint(3.5 - 2^-30)", DataType::int32) == 3);
+  CHECK(value("rint(fp32(3.5 - 2^-30))", DataType::int32) == 4);
+  CHECK(value("fp32(1e300)", DataType::fp64) == std::numeric_limits<double>::infinity());
+}
+
 // ---- exact sums
 
 constexpr CheckRounding kFp32{0x1p24, 0, 0.5, 0x1p24};

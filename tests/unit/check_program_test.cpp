@@ -338,6 +338,8 @@ TEST_CASE("roundings are those of the longest path, and sums count their terms",
   check_terms("C[i][j] = tanh(A[i][j]) + erf(A[i][j])", 0, 9);
   check_terms("C[i][j] = rsqrt(sin(cos(A[i][j])))", 0, 24);
   check_terms("C[i][j] = trunc(A[i][j])", 0, 0);
+  check_terms("C[i][j] = rint(A[i][j])", 0, 0);
+  check_terms("C[i][j] = fp32(A[i][j])", 0, 1);
   CHECK(terms_of("C[i][j] = sum(k < row[i+1] - row[i]: 1)").depends_on_data);
   CHECK(terms_of("C[i][j] = sum(k < row[i+1] - row[i]: 1)").summed == 1);
 }

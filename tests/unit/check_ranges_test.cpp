@@ -52,6 +52,9 @@ TEST_CASE("ranges of arithmetic", "[check_ranges]") {
   check_range("sqrt(i + 1)", 1, 10);
   check_range("10*sin(i)", -10, 10);
   check_range("trunc(half*i)", 0, 49);
+  check_range("rint(half*i)", 0, 50);
+  check_range("round(half*i + half)", 1, 50);
+  check_range("fp32(2^24 + i + 1)", 0x1p24, 0x1p24 + 100);
   check_range("sum(k < j + 1: k - 1)", -8, 48);
   check_range("log(i)", -INFINITY, std::log(99.0));
   check_range("log(i - 1)", -INFINITY, INFINITY);

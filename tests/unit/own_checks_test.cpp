@@ -212,7 +212,7 @@ TEST_CASE("errors of a check name its place, and the index or the functions to u
       {"trunc(x[1][i] / 2)", 1, ""},
       {"0.5*x[1][i]", 1,
        "k.cu:4:28: the check of z[1] is 2.5, but elements of type int32 are whole numbers; write "
-       "trunc(…), floor(…) or ceil(…)"},
+       "rint(…), trunc(…), floor(…) or ceil(…)"},
       {"2^40 * (2^13 + x[0][i])", 0,
        "k.cu:4:30: the check of z[0] has the result 9007199254740992; checks compute in fp64, "
        "which represents each whole number only below 2^53"},
