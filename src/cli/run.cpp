@@ -41,9 +41,11 @@ std::unique_ptr<Output> open_output(const std::string& path) {
   return std::make_unique<Output>(path);
 }
 
+/// Empty for a verification, which writes no results.
 fs::path results_dir(const RunArguments& options, const Config& config, std::time_t started) {
+  if (options.verify_only) return {};
   if (!options.resume.empty()) return options.resume;
-  return results_folder(options.out, config.name, started);
+  return claimed_folder(options.out, config.name, started);
 }
 
 class Run {
@@ -116,7 +118,6 @@ class Run {
     if (!is_profile() && !options_.verify_only) check_counters();
     const std::time_t started = std::time(nullptr);
     const fs::path dir = results_dir(options_, config_, started);
-    if (!options_.verify_only && !resumed_) claim_folder(dir);
     catch_interrupts();
     model_figures(config_, device_.info.spec, plan_.ceiling_source, context_, predicting_threads());
     ProfilerControl* const profiler = is_profile() ? device_.executor->profiler() : nullptr;
