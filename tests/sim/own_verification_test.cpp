@@ -80,31 +80,6 @@ TEST_CASE("warps may store equal values to one address without a barrier", "[own
     CHECK_THAT(failure(family, variant), contains_text("are written with no barrier since thread"));
 }
 
-constexpr const char* kSameReference = R"(// gpuexp: n = 64
-// gpuexp: x[n] y[n]
-// gpuexp: triple<<<1, 64>>>(x, y, 3)
-// gpuexp: other_grid = triple<<<2, 32>>>(x, y, 3)
-// gpuexp: doubled = triple<<<1, 64>>>(x, y, 2)
-// gpuexp: reference triple<<<1, 64>>>(x, y, 3)
-// gpuexp: tolerance 1e-6
-__global__ void triple(const float* x, float* y, float by) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  y[i] = by * x[i];
-}
-)";
-
-TEST_CASE("a reference that launches a variant's own kernel verifies nothing", "[own_family]") {
-  REQUIRE_TOOLKIT();
-  KernelFolder folder;
-  const Family& family = folder.load("same.cu", kSameReference);
-  const auto own_results = [&](const char* variant) {
-    return folder.files().callbacks().compared_with_itself(family, *family.find(variant));
-  };
-  CHECK(own_results("triple") == std::vector<std::string>{"y"});
-  CHECK(own_results("other_grid") == std::vector<std::string>{"y"});
-  CHECK(own_results("doubled").empty());
-}
-
 TEST_CASE("the check of a normalization states the mean within the variance", "[own_family]") {
   REQUIRE_TOOLKIT();
   KernelFolder folder;
