@@ -18,7 +18,7 @@ struct TuningPoint {
   const Cell* cell = nullptr;
   /// One per tuning parameter; empty if the variant does not use the parameter.
   std::vector<std::string> values;
-  std::string key;                  ///< key of the row
+  std::string key;  ///< key of the row
   std::optional<double> predicted_us;
   std::string bound_by;     ///< resource that bounds the predicted time
   std::string skip_reason;  ///< why the point cannot run, or faults; empty if it can run
@@ -44,8 +44,8 @@ class TuningRanking {
   void keep_best(Plan& plan, std::size_t count) const;
 
   /// A table of the best `count` points of each problem, the skipped points and those whose result
-  /// is wrong or missing with the reasons, and how far the predicted best point is from the measured
-  /// best one. `report` has the rows of the points that were executed; null if none was.
+  /// is wrong or missing with the reasons, and how far the predicted best point is from the
+  /// measured best one. `report` has the rows of the points that were executed; null if none was.
   std::string text(std::size_t count, const Report* report) const;
 
  private:
