@@ -1,4 +1,5 @@
-// The execution of a launch's blocks on the SMs of one cluster, cycle by cycle.
+// Execution of a launch's blocks on the SMs of one cluster, cycle by cycle: time_on_sm() of
+// sm_time.hpp runs it.
 #pragma once
 
 #include <array>

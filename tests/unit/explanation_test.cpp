@@ -1,5 +1,6 @@
 // Explanations of small tables: causes found, and causes ruled out.
 #include "analysis/explanation.hpp"
+
 #include "support/catch.hpp"
 #include "support/explained_rows.hpp"
 

@@ -1,4 +1,4 @@
-#include "timing/sm_time.hpp"
+#include "timing/sm_run.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include "device/hardware_sizes.hpp"
 #include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
-#include "timing/sm_run.hpp"
 #include "timing/warp_choice.hpp"
 
 namespace gpuexp {
