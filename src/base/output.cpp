@@ -25,6 +25,10 @@ namespace {
   throw ReportError(fmt::format("{}: cannot write: {}", name, std::strerror(error)));
 }
 
+[[noreturn]] void fail_to_create(const std::string& folder, const std::string& why) {
+  throw ReportError(fmt::format("{}: cannot create the folder: {}", folder, why));
+}
+
 // A temporary file, which the destructor closes and, unless rename_to() succeeded, removes.
 class TemporaryFile {
  public:
@@ -127,8 +131,16 @@ bool is_missing(const std::string& path) {
 void create_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error)
-    throw ReportError(fmt::format("{}: cannot create the folder: {}", path, error.message()));
+  if (error) fail_to_create(path, error.message());
+}
+
+bool create_new_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (const fs::path parent = fs::path(path).parent_path(); !parent.empty())
+    create_folder(parent.string());
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  if (errno == EEXIST) return false;
+  fail_to_create(path, std::generic_category().message(errno));
 }
 
 void check_writable(const std::string& path) {

@@ -47,6 +47,10 @@ bool is_missing(const std::string& path);
 /// Creates the folder and missing parents. Throws ReportError.
 void create_folder(const std::string& path);
 
+/// Creates the folder and missing parents, unless the path exists: then returns false. If several
+/// processes call it at the same time, it returns true in only one of them. Throws ReportError.
+bool create_new_folder(const std::string& path);
+
 /// Throws ReportError if the file is not writable. Writes nothing.
 void check_writable(const std::string& path);
 

@@ -210,12 +210,16 @@ std::optional<Answer> ProcessCopies::ask(pid_t request, int sent_socket) {
 
 /// Closed if none can be started: copies can still be started then, as long as the template lives.
 Channel ProcessCopies::new_standby() {
-  const auto [here, there] = connected_sockets();
-  Channel channel(here);
-  const Channel sent(there);
-  const auto started = ask<Started>(kStandby, sent.descriptor());
-  if (!started || started->process < 0) channel.close();
-  return channel;
+  try {
+    const auto [here, there] = connected_sockets();
+    Channel channel(here);
+    const Channel sent(there);
+    const auto started = ask<Started>(kStandby, sent.descriptor());
+    if (started && started->process >= 0) return channel;
+  } catch (const std::system_error&) {
+    // There are no descriptors left.
+  }
+  return Channel(kNoSocket);
 }
 
 /// False if there is no standby.

@@ -25,6 +25,11 @@ GPUEXP_HOST_DEVICE inline T element_at(const void* data, std::int64_t i) {
 #endif
 }
 
+template <class T>
+GPUEXP_HOST_DEVICE inline double number_at(const void* data, std::int64_t i) {
+  return static_cast<double>(element_at<T>(data, i));
+}
+
 // binary16 has 1 sign, 5 exponent and 10 mantissa bits. Exponent 0 marks subnormals, multiples of
 // 2^-24; exponent 31 marks infinity and NaN, which is exponent 2047 in binary64.
 GPUEXP_HOST_DEVICE inline double double_of_fp16(std::uint16_t half) {
@@ -55,32 +60,23 @@ GPUEXP_HOST_DEVICE inline double double_of_bf16(std::uint16_t upper) {
 /// Element i of an array of little-endian elements, which need not be aligned on the host. 64-bit
 /// integers are rounded to fp64.
 GPUEXP_HOST_DEVICE inline double stored_element(const void* data, DataType type, std::int64_t i) {
+  using namespace stored_detail;
   switch (type) {
-    case DataType::fp64: return stored_detail::element_at<double>(data, i);
+    case DataType::fp64: return number_at<double>(data, i);
     case DataType::fp32:
-    case DataType::tf32: return static_cast<double>(stored_detail::element_at<float>(data, i));
-    case DataType::fp16:
-      return stored_detail::double_of_fp16(stored_detail::element_at<std::uint16_t>(data, i));
-    case DataType::bf16:
-      return stored_detail::double_of_bf16(stored_detail::element_at<std::uint16_t>(data, i));
-    case DataType::int32:
-      return static_cast<double>(stored_detail::element_at<std::int32_t>(data, i));
-    case DataType::uint8:
-      return static_cast<double>(stored_detail::element_at<std::uint8_t>(data, i));
-    case DataType::uint16:
-      return static_cast<double>(stored_detail::element_at<std::uint16_t>(data, i));
-    case DataType::uint32:
-      return static_cast<double>(stored_detail::element_at<std::uint32_t>(data, i));
-    case DataType::uint64:
-      return static_cast<double>(stored_detail::element_at<std::uint64_t>(data, i));
-    case DataType::int8:
-      return static_cast<double>(stored_detail::element_at<std::int8_t>(data, i));
-    case DataType::int16:
-      return static_cast<double>(stored_detail::element_at<std::int16_t>(data, i));
-    case DataType::int64:
-      return static_cast<double>(stored_detail::element_at<std::int64_t>(data, i));
+    case DataType::tf32: return number_at<float>(data, i);
+    case DataType::fp16: return double_of_fp16(element_at<std::uint16_t>(data, i));
+    case DataType::bf16: return double_of_bf16(element_at<std::uint16_t>(data, i));
+    case DataType::int8: return number_at<std::int8_t>(data, i);
+    case DataType::int16: return number_at<std::int16_t>(data, i);
+    case DataType::int32: return number_at<std::int32_t>(data, i);
+    case DataType::int64: return number_at<std::int64_t>(data, i);
+    case DataType::uint8: return number_at<std::uint8_t>(data, i);
+    case DataType::uint16: return number_at<std::uint16_t>(data, i);
+    case DataType::uint32: return number_at<std::uint32_t>(data, i);
+    case DataType::uint64: return number_at<std::uint64_t>(data, i);
     case DataType::boolean:  // as the byte that is stored: a kernel may store another than 0 or 1
-      return static_cast<double>(stored_detail::element_at<std::uint8_t>(data, i));
+      return number_at<std::uint8_t>(data, i);
   }
   return static_cast<double>(NAN);
 }

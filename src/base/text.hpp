@@ -51,6 +51,10 @@ std::vector<std::string> number_texts(const std::vector<std::optional<double>>& 
 
 std::string lower_case(std::string_view text);
 
+/// The text as one word of a POSIX shell: in single quotes if it is empty or has characters other
+/// than letters, digits and - _ . / = : , + @ %.
+std::string shell_word(std::string_view text);
+
 /// The non-empty strings between separators.
 std::vector<std::string> split(const std::string& text, char separator);
 

@@ -1,6 +1,7 @@
 #include "cli/app.hpp"
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
@@ -274,7 +275,9 @@ void catch_interrupts() {
 
 void say_at_second_interrupt(const std::string& text) {
   g_last_words_bytes = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   const std::size_t bytes = text.copy(g_last_words.data(), g_last_words.size());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   g_last_words_bytes = static_cast<std::sig_atomic_t>(bytes);
 }
 

@@ -79,9 +79,8 @@ ExitCode merge(const Context& context, const MergeArguments& options) {
   for (const std::string& what : runs.missing)
     fmt::print(stderr, "gpuexp: {}\n", what);
   report.provenance.argv = context.argv;
-  const fs::path folder = results_folder(
+  const fs::path folder = claimed_folder(
       options.out, report.provenance.config.name.value_or("merged"), std::time(nullptr));
-  claim_folder(folder);
   write_results(report, folder, {!options.no_samples});
   const bool simulated = report.provenance.device.is_simulated();
   fmt::print("{} of {}, from {}{}; results are in {}\n", counted(report.table.rows.size(), "row"),

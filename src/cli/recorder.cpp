@@ -277,16 +277,10 @@ void print_notes(const Recorder& recorder, const Report& report) {
 
 namespace fs = std::filesystem;
 
-fs::path results_folder(const std::string& out, const std::string& name, std::time_t started) {
-  if (!out.empty()) return out;
-  const std::string of_second = fmt::format("{}-{}", name, utc_text(started, "%Y%m%dT%H%M%SZ"));
-  fs::path folder = fs::path("results") / of_second;
-  for (int run = 2; !is_missing(folder.string()); ++run)
-    folder = fs::path("results") / fmt::format("{}-{}", of_second, run);
-  return folder;
-}
+namespace {
 
-void claim_folder(const fs::path& folder) {
+// A run must not overwrite another one.
+void check_unused(const fs::path& folder) {
   for (const char* file : {kRunLogName, kResultsName, "results.csv"}) {
     std::error_code unknown;
     if (fs::exists(folder / file, unknown)) {
@@ -295,7 +289,23 @@ void claim_folder(const fs::path& folder) {
                       file == kRunLogName ? ", or continue the run with --resume" : ""));
     }
   }
-  create_folder(folder);
+}
+
+}  // namespace
+
+fs::path claimed_folder(const std::string& out, const std::string& name, std::time_t started) {
+  if (!out.empty()) {
+    check_unused(out);
+    create_folder(out);
+    return out;
+  }
+  const std::string of_second =
+      (fs::path("results") / fmt::format("{}-{}", name, utc_text(started, "%Y%m%dT%H%M%SZ")))
+          .string();
+  std::string folder = of_second;
+  for (int run = 2; !create_new_folder(folder); ++run)
+    folder = fmt::format("{}-{}", of_second, run);
+  return folder;
 }
 
 void write_results(const Report& report, const fs::path& folder, const JsonOptions& json) {

@@ -107,14 +107,11 @@ ExitCode exit_code_of(const Report& report);
 /// counters, device losses, and why no row passed.
 void print_notes(const Recorder& recorder, const Report& report);
 
-/// The folder `out`; results/NAME-UTC if `out` is empty, or results/NAME-UTC-2 and so on if that
-/// exists.
-std::filesystem::path results_folder(const std::string& out, const std::string& name,
+/// Creates the folder of a run's results: `out`; if that is empty, results/NAME-UTC, or
+/// results/NAME-UTC-2 and so on if that exists, so that two runs never have one folder. Throws
+/// ConfigError if `out` contains results or a log, and ReportError if the folder cannot be created.
+std::filesystem::path claimed_folder(const std::string& out, const std::string& name,
                                      std::time_t started);
-
-/// Creates the folder. Throws ConfigError if it contains results or a log, so that no run
-/// overwrites another.
-void claim_folder(const std::filesystem::path& folder);
 
 /// Writes results.csv, results.json and, if hardware counters were read, kernels.csv. Throws
 /// ReportError if a file cannot be written.

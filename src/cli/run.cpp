@@ -41,9 +41,11 @@ std::unique_ptr<Output> open_output(const std::string& path) {
   return std::make_unique<Output>(path);
 }
 
+/// Empty for a verification, which writes no results.
 fs::path results_dir(const RunArguments& options, const Config& config, std::time_t started) {
+  if (options.verify_only) return {};
   if (!options.resume.empty()) return options.resume;
-  return results_folder(options.out, config.name, started);
+  return claimed_folder(options.out, config.name, started);
 }
 
 class Run {
@@ -62,8 +64,9 @@ class Run {
       resumed_ = read_resumable(options.resume, context.registry, shard_);
       const DeviceProvenance& original_device = resumed_->log.report.provenance.device;
       if (options.simulate.empty() && original_device.is_simulated())
-        throw ConfigError(fmt::format("--resume {}: that run was simulated; add --simulate '{}'",
-                                      options.resume, original_device.name.value_or(kDefaultGpu)));
+        throw ConfigError(fmt::format("--resume {}: that run was simulated; add --simulate {}",
+                                      options.resume,
+                                      shell_word(original_device.name.value_or(kDefaultGpu))));
       config_ = resumed_->config;
       shard_ = resumed_->log.origin.shard;
     }
@@ -116,7 +119,6 @@ class Run {
     if (!is_profile() && !options_.verify_only) check_counters();
     const std::time_t started = std::time(nullptr);
     const fs::path dir = results_dir(options_, config_, started);
-    if (!options_.verify_only && !resumed_) claim_folder(dir);
     catch_interrupts();
     model_figures(config_, device_.info.spec, plan_.ceiling_source, context_, predicting_threads());
     ProfilerControl* const profiler = is_profile() ? device_.executor->profiler() : nullptr;
@@ -300,7 +302,7 @@ class Run {
     } catch (const ReportError& e) {
       throw ReportError(e.what() + how_to_continue(dir));
     } catch (const JobLost& e) {
-      throw JobLost(options_.verify_only ? e.what() : e.what() + how_to_continue(dir));
+      throw JobLost(e.what() + how_to_continue(dir));
     }
     const Report report = recorder.finish(provenance, !interrupted());
     write_reports(report, dir);
@@ -327,15 +329,22 @@ class Run {
            });
   }
 
+  /// Empty for a verification, which cannot be continued.
   std::string how_to_continue(const fs::path& dir) const {
+    if (options_.verify_only) return "";
     std::string again;
-    if (!options_.simulate.empty()) again += fmt::format(" --simulate '{}'", options_.simulate);
-    if (!options_.csv.empty()) again += " --csv " + options_.csv;
-    if (!options_.json.empty()) again += " --json " + options_.json;
+    const auto add = [&](const char* option, const std::string& value) {
+      if (!value.empty()) again += fmt::format(" {} {}", option, shell_word(value));
+    };
+    add("--simulate", options_.simulate);
+    add("--blocks", options_.blocks);
+    add("--csv", options_.csv);
+    add("--json", options_.json);
+    const std::string folder = shell_word(dir.string());
     return fmt::format(
         "; results so far are in {}: show them with gpuexp report {}, or continue with gpuexp run "
         "--resume {}{}",
-        (dir / kRunLogName).string(), dir.string(), dir.string(), again);
+        (dir / kRunLogName).string(), folder, folder, again);
   }
 
   /// Threads for predictions: all but two, which measuring and the driver use; half of all threads

@@ -34,7 +34,7 @@ std::vector<const TuningPoint*> measured_points(const TuningProblem& problem,
   return points;
 }
 
-/// Whether the point was executed and is not verified: no time makes it a good one.
+/// Whether the point was executed, and its result is wrong or missing: no time makes it a good one.
 bool has_failed(const TuningPoint& point, const Report& report) {
   const ResultRecord* const record = executed_row(point, report);
   return record && !record->has_values();

@@ -16,8 +16,9 @@ namespace gpuexp::cli {
 struct TuningPoint {
   const Group* group = nullptr;
   const Cell* cell = nullptr;
-  std::vector<std::string> values;  ///< one per tuning parameter; empty: the variant has no use
-  std::string key;                  ///< key of the row
+  /// One per tuning parameter; empty if the variant does not use the parameter.
+  std::vector<std::string> values;
+  std::string key;  ///< key of the row
   std::optional<double> predicted_us;
   std::string bound_by;     ///< resource that bounds the predicted time
   std::string skip_reason;  ///< why the point cannot run, or faults; empty if it can run
@@ -42,10 +43,9 @@ class TuningRanking {
   /// Skips all cells of the plan except for the best `count` of each problem.
   void keep_best(Plan& plan, std::size_t count) const;
 
-  /// A table of the best `count` points of each problem, the skipped points and those that were
-  /// executed and are not verified with the reasons, and how far the predicted best point is from
-  /// the measured best one. `report` has the rows of the points that were executed; null if none
-  /// was.
+  /// A table of the best `count` points of each problem, the skipped points and those whose result
+  /// is wrong or missing with the reasons, and how far the predicted best point is from the
+  /// measured best one. `report` has the rows of the points that were executed; null if none was.
   std::string text(std::size_t count, const Report* report) const;
 
  private:
@@ -55,7 +55,7 @@ class TuningRanking {
   std::string point_text(const TuningPoint& point) const;
   std::string table(const TuningProblem& problem, std::size_t count, const Report* report) const;
   std::string skipped(const TuningProblem& problem) const;
-  /// The points among the best `count` that were executed and are not verified, with the reasons.
+  /// The executed points among the best `count` whose result is wrong or missing, with the reasons.
   std::string failed(const TuningProblem& problem, std::size_t count, const Report& report) const;
   std::string distance(const TuningProblem& problem, const Report& report) const;
 

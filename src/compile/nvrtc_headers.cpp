@@ -437,8 +437,9 @@ std::vector<fs::path> toolkit_headers(const fs::path& library) {
 void write_stand_ins(const fs::path& folder, const fs::path& library) {
   for (const StandInHeader& header : stand_in_headers())
     write_header(folder, header.name, header.text);
+  std::error_code unknown;
   for (const fs::path& headers : toolkit_headers(library))
-    if (fs::is_regular_file(headers / kWholeCub))
+    if (fs::is_regular_file(headers / kWholeCub, unknown))
       write_header(folder, kWholeCub, device_part_of_cub(text_of_file(headers / kWholeCub)));
 }
 

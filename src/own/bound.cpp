@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace gpuexp::own {
 
 namespace {
@@ -14,16 +12,16 @@ bool has_pointer(const BoundLaunch& launch, std::size_t buffer, bool is_const) {
   });
 }
 
-std::string text_of(const BoundArgument& argument) {
-  return argument.number ? argument.number->expression.text()
-                         : fmt::format("buffer {}", argument.buffer.value_or(0));
+bool are_equal(const BoundArgument& a, const BoundArgument& b) {
+  if (a.number && b.number) return a.number->expression.text() == b.number->expression.text();
+  return !a.number && !b.number && a.buffer == b.buffer;
 }
 
 /// Whether the launches differ at most in grid, block and shared memory.
 bool launch_equally(const BoundLaunch* a, const BoundLaunch* b) {
   return a->declared.kernel == b->declared.kernel &&
          a->declared.template_text() == b->declared.template_text() &&
-         std::ranges::equal(a->arguments, b->arguments, {}, text_of, text_of);
+         std::ranges::equal(a->arguments, b->arguments, are_equal);
 }
 
 }  // namespace
@@ -106,7 +104,6 @@ ExpectedBy Bound::expected_by(std::size_t buffer) const {
 
 bool Bound::is_reference(std::string_view variant) const {
   if (!reference) return false;
-  if (reference_is_first) return variant == variants.front().id;
   const auto own = std::ranges::find(variants, variant, &BoundVariant::id);
   return own != variants.end() &&
          std::ranges::equal(own->launches(), reference->launches(), launch_equally);

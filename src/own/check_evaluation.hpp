@@ -394,6 +394,9 @@ GPUEXP_HOST_DEVICE inline double exact_magnitude(const CheckRounding& rounding, 
 GPUEXP_HOST_DEVICE inline Checked as_output(const CheckProgram& program, State& state) {
   Checked result = state.stack[0];
   if (std::isnan(result.value)) state.fail(CheckFaultKind::nan_value, result.value);
+  // As C++ converts numbers to bool. A fault of its evaluation remains.
+  if (program.type == DataType::boolean && state.fault.kind == CheckFaultKind::none)
+    return {result.value != 0 ? 1.0 : 0.0, result.magnitude};
   const IntegerFormat format = integer_format(program.type);
   if (format.bits > 0) return {as_integer(state, result.value, format), result.magnitude};
   // An infinite magnitude would let every result pass.

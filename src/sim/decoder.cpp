@@ -32,10 +32,10 @@ const OpcodeDecoder* find_decoder(std::string_view mnemonic,
     if (const OpcodeDecoder* const found = find_among(wide_opcodes(), mnemonic)) return found;
   }
   for (const auto& opcodes :
-       {integer_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(), call_opcodes(),
-        matrix_opcodes(), integer_matrix_opcodes(), mbarrier_opcodes(), bulk_opcodes(),
-        tensor_opcodes(), special_opcodes(), warpgroup_opcodes(), lane_opcodes(), atomic_opcodes(),
-        bit_opcodes(), half_opcodes(), select_opcodes(), conversion_opcodes()}) {
+       {integer_opcodes(), logic_opcodes(), float_opcodes(), memory_opcodes(), control_opcodes(),
+        call_opcodes(), matrix_opcodes(), integer_matrix_opcodes(), mbarrier_opcodes(),
+        bulk_opcodes(), tensor_opcodes(), special_opcodes(), warpgroup_opcodes(), lane_opcodes(),
+        atomic_opcodes(), bit_opcodes(), half_opcodes(), select_opcodes(), conversion_opcodes()}) {
     if (const OpcodeDecoder* const found = find_among(opcodes, mnemonic)) return found;
   }
   return nullptr;

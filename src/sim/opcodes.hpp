@@ -7,8 +7,10 @@
 
 namespace gpuexp::sim {
 
-/// Integer sums, products, shifts and logic.
+/// Integer sums, products and shifts, and permutations of bytes.
 std::span<const OpcodeDecoder> integer_opcodes();
+/// Logic functions of three registers or predicates.
+std::span<const OpcodeDecoder> logic_opcodes();
 /// Bits and bytes of integers: bit counts, bit fields, dot products of bytes.
 std::span<const OpcodeDecoder> bit_opcodes();
 std::span<const OpcodeDecoder> select_opcodes();
@@ -39,6 +41,11 @@ std::span<const OpcodeDecoder> control_opcodes();
 std::span<const OpcodeDecoder> call_opcodes();
 /// Special registers, such as a thread's index in its block, grid and cluster.
 std::span<const OpcodeDecoder> special_opcodes();
+
+inline bool is_predicate(const Operand& operand) {
+  return operand.kind == Operand::Kind::predicate ||
+         operand.kind == Operand::Kind::uniform_predicate;
+}
 
 /// True if the modifiers select 64 bits, as in "MOV.64" and "ISETP.GE.S64.AND".
 bool has_wide_modifier(std::span<const std::string_view> modifiers);

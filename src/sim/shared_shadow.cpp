@@ -44,6 +44,7 @@ SharedShadow::SharedShadow(std::size_t bytes, std::size_t warps, bool orders_war
       copies_(warps),
       warp_order_(clock_, orders_warps ? warps : 0),
       atomics_(warps),
+      equal_stores_(warps),
       reads_(orders_warps ? warps : 0) {}
 
 void SharedShadow::fit(unsigned width) {
@@ -56,7 +57,8 @@ void SharedShadow::fit(unsigned width) {
   reader_ = split(reader_, parts);
   partial_reads_ = split(partial_reads_, parts);
   flags_ = split(flags_, parts);
-  for (auto* const all : {&atomics_, &reads_}) {
+  equal_ = split(equal_, parts);
+  for (auto* const all : {&atomics_, &equal_stores_, &reads_}) {
     for (WarpPast& past : *all) {
       past.time = split(past.time, parts);
       past.record = split(past.record, parts);
@@ -192,7 +194,7 @@ std::optional<Kind> SharedShadow::read_cell(const Accessor& who, unsigned lane, 
   const BlockTime time = written_[cell];
   if (time == 0) return Kind::unwritten;
   if (time == kCopying) return Kind::is_copied;
-  if (time > barrier_ && !is_ordered(who, lane, cell)) return Kind::after_write;
+  if (time > barrier_ && !has_value(who, lane, cell)) return Kind::after_write;
   const std::uint32_t warp = 1u << who.warp;
   if (!(readers_[cell] & warp)) {
     readers_[cell] |= warp;
@@ -277,27 +279,49 @@ std::optional<Conflict> SharedShadow::write(const Accessor& who, const MemoryAcc
 }
 
 std::optional<Kind> SharedShadow::check_write(const Accessor& who, const MemoryAccess& access,
-                                              unsigned lane, std::size_t cell) const {
+                                              unsigned lane, std::size_t cell) {
   const BlockTime time = written_[cell];
   const bool changes = is_atomic(access.kind);
   if (changes && time == 0) return Kind::unwritten;
   if (time == kCopying) return Kind::is_copied;
   const bool are_strong = (changes && (writer_[cell] & kAtomic)) || access.is_flag || is_flag(cell);
-  if (time > barrier_ && !are_strong && !is_ordered(who, lane, cell) && !keeps(access, lane))
-    return Kind::after_write;
+  if (time > barrier_ && !are_strong && !is_ordered(who, lane, cell)) {
+    if (!keeps(access, lane, cell)) return Kind::after_write;
+    note_equal_store(who, lane, cell);
+  } else if (!equal_.empty()) {
+    equal_[cell] = 0;
+  }
   if (races_with_reader(who, cell)) return Kind::after_read;
   if (races_with_partial_read(who, lane, cell)) return Kind::after_read;
   return std::nullopt;
 }
 
-bool SharedShadow::keeps(const MemoryAccess& access, unsigned lane) const {
+bool SharedShadow::keeps(const MemoryAccess& access, unsigned lane, std::size_t cell) const {
+  constexpr Record kNoStore = kAtomic | kSeveral | kAwaited;
   if (!contents_ || access.kind != Access::store || !access.values) return false;
+  if (writer_[cell] & kNoStore) return false;
   const std::byte* const stored = contents_ + access.address[lane];
   for (unsigned byte = 0; byte < access.width; ++byte) {
     const std::uint32_t word = access.values[byte / 4][lane];
     if (stored[byte] != static_cast<std::byte>(word >> 8 * (byte % 4))) return false;
   }
   return true;
+}
+
+void SharedShadow::note_equal_store(const Accessor& who, unsigned lane, std::size_t cell) {
+  if (equal_.empty()) equal_.resize(written_.size());
+  if (!has_equal_stores(cell)) {
+    for (WarpPast& past : equal_stores_) {
+      if (!past.time.empty()) past.time[cell] = 0;
+    }
+    WarpPast& first = past_of(equal_stores_, (writer_[cell] & kThreadMask) / kLanes);
+    first.time[cell] = written_[cell];
+    first.record[cell] = writer_[cell];
+  }
+  WarpPast& own = past_of(equal_stores_, who.warp);
+  own.time[cell] = clock_;
+  own.record[cell] = record_of(who, lane);
+  equal_[cell] = clock_;
 }
 
 bool SharedShadow::races_with_partial_read(const Accessor& who, unsigned lane,
@@ -332,14 +356,38 @@ std::optional<Conflict> SharedShadow::find_overlap(const Accessor& who,
 }
 
 bool SharedShadow::is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const {
+  if (has_equal_stores(cell)) return !unordered_equal_store(who, lane, cell);
   const Record writer = writer_[cell];
   if (writer & kSeveral) return !find_unordered(who, atomics_, cell, ~WarpMask{0});
-  const std::uint32_t thread = writer & kThreadMask;
-  if (written_[cell] <= known(who.warp, thread / kLanes)) return true;
+  return precedes(written_[cell], writer, who, lane);
+}
+
+bool SharedShadow::precedes(BlockTime time, Record record, const Accessor& who,
+                            unsigned lane) const {
+  const std::uint32_t thread = record & kThreadMask;
+  if (time <= known(who.warp, thread / kLanes)) return true;
   if (thread / kLanes != who.warp) return false;
   const unsigned writing_lane = thread % kLanes;
   return (who.running >> writing_lane & 1) ||
-         (who.order && who.order->is_before(writing_lane, written_[cell], lane));
+         (who.order && who.order->is_before(writing_lane, time, lane));
+}
+
+std::optional<SharedShadow::Record> SharedShadow::unordered_equal_store(const Accessor& who,
+                                                                        unsigned lane,
+                                                                        std::size_t cell) const {
+  for (const WarpPast& past : equal_stores_) {
+    if (!past.time.empty() && !precedes(past.time[cell], past.record[cell], who, lane))
+      return past.record[cell];
+  }
+  return std::nullopt;
+}
+
+bool SharedShadow::has_value(const Accessor& who, unsigned lane, std::size_t cell) const {
+  if (!has_equal_stores(cell)) return is_ordered(who, lane, cell);
+  return std::ranges::any_of(equal_stores_, [&](const WarpPast& past) {
+    return !past.time.empty() && past.time[cell] != 0 &&
+           precedes(past.time[cell], past.record[cell], who, lane);
+  });
 }
 
 BlockTime SharedShadow::known(unsigned warp, unsigned about) const {
@@ -380,6 +428,8 @@ Conflict SharedShadow::conflict(const Accessor& who, Kind kind, unsigned lane, s
     other = find_unordered(who, reads_, cell, ~(1u << who.warp)).value_or(other);
   } else if (other & kSeveral) {
     other = find_unordered(who, atomics_, cell, ~WarpMask{0}).value_or(other);
+  } else if (has_equal_stores(cell)) {
+    other = unordered_equal_store(who, lane, cell).value_or(other);
   }
   if (kind == Kind::after_write && (other & kAwaited)) kind = Kind::not_awaited;
   return {kind, lane, address, {other & kThreadMask, other >> kPlaceShift}, LaneMask{1} << lane};
@@ -405,8 +455,9 @@ void SharedShadow::fit_range(std::uint64_t address, std::size_t bytes) {
 
 void SharedShadow::set_written(std::uint64_t address, std::size_t bytes) {
   fit_range(address, bytes);
-  std::fill_n(written_.begin() + static_cast<std::ptrdiff_t>(address >> shift_), bytes >> shift_,
-              barrier_);
+  const auto first = static_cast<std::ptrdiff_t>(address >> shift_);
+  std::fill_n(written_.begin() + first, bytes >> shift_, barrier_);
+  if (!equal_.empty()) std::fill_n(equal_.begin() + first, bytes >> shift_, 0);
 }
 
 std::optional<std::uint64_t> SharedShadow::first_unwritten(std::uint64_t address,

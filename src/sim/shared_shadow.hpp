@@ -18,9 +18,10 @@
 //   (sim/lane_order.hpp).
 //
 // Lanes that write the same byte in one instruction race unless the values are equal. A store of
-// the values that the bytes have does not race with the write before it: several warps may set a
-// variable to one value. Reads of a flag do not race, nor do writes of bytes that were read as a
-// flag since the last barrier.
+// the values that the bytes have does not race with the store before it: several warps may set a
+// variable to one value. A read races with these equal stores unless one of them precedes it, and a
+// write of another value unless all of them do. Reads of a flag do not race, nor do writes of bytes
+// that were read as a flag since the last barrier.
 //
 // Loads may read unwritten bytes if no instruction uses the result (sim/undefined_registers.hpp). A
 // write by cp.async is recorded as a write of the issuing thread when that thread has waited for
@@ -168,7 +169,12 @@ class SharedShadow {
   void set_cells(const Accessor& who, const MemoryAccess& access, const Runs& runs, BlockTime time,
                  std::vector<BlockTime>& times, std::vector<Record>& records) const;
   void set_atomic(const Accessor& who, const MemoryAccess& access);
+  /// Whether the last write precedes the access; of equal stores, whether all do.
   bool is_ordered(const Accessor& who, unsigned lane, std::size_t cell) const;
+  /// Whether the access by `record`'s thread at this time precedes the current access.
+  bool precedes(BlockTime time, Record record, const Accessor& who, unsigned lane) const;
+  /// Whether a store of the cell's value precedes the access.
+  bool has_value(const Accessor& who, unsigned lane, std::size_t cell) const;
   BlockTime known(unsigned warp, unsigned about) const;
   std::optional<Record> find_unordered(const Accessor& who, const std::vector<WarpPast>& past,
                                        std::size_t cell, WarpMask of) const;
@@ -187,9 +193,16 @@ class SharedShadow {
   std::optional<Conflict> write(const Accessor& who, const MemoryAccess& access);
   std::optional<Conflict::Kind> read_cell(const Accessor& who, unsigned lane, std::size_t cell);
   std::optional<Conflict::Kind> check_write(const Accessor& who, const MemoryAccess& access,
-                                            unsigned lane, std::size_t cell) const;
-  /// Whether a store writes the values that the bytes have.
-  bool keeps(const MemoryAccess& access, unsigned lane) const;
+                                            unsigned lane, std::size_t cell);
+  /// Whether a store writes the values that the bytes have after another store.
+  bool keeps(const MemoryAccess& access, unsigned lane, std::size_t cell) const;
+  /// Call for a store that keeps the value of a store that does not precede it.
+  void note_equal_store(const Accessor& who, unsigned lane, std::size_t cell);
+  bool has_equal_stores(std::size_t cell) const {
+    return !equal_.empty() && equal_[cell] > barrier_;
+  }
+  std::optional<Record> unordered_equal_store(const Accessor& who, unsigned lane,
+                                              std::size_t cell) const;
   bool races_with_partial_read(const Accessor& who, unsigned lane, std::size_t cell) const;
   std::optional<Conflict> find_overlap(const Accessor& who, const MemoryAccess& access) const;
   Conflict conflict(const Accessor& who, Conflict::Kind kind, unsigned lane, std::size_t cell,
@@ -208,11 +221,15 @@ class SharedShadow {
   std::vector<PartialRead> partial_reads_;
   std::size_t touched_begin_;
   std::size_t touched_end_ = 0;
+  /// By cell: time of the last write if it stored the value of a store that does not precede it,
+  /// else 0. Empty until the first such store.
+  std::vector<BlockTime> equal_;
   /// Time of the last access as a flag, by cell; empty until the first one.
   std::vector<BlockTime> flags_;
   PendingCopies copies_;
   WarpOrder warp_order_;
   std::vector<WarpPast> atomics_;
+  std::vector<WarpPast> equal_stores_;  ///< by warp; valid where equal_ is after the last barrier
   std::vector<WarpPast> reads_;  ///< by warp; empty if only barriers of the block order warps
 };
 

@@ -1,13 +1,11 @@
 // Order of accesses between warps of a block that synchronize without a barrier of the whole block:
 //
 // - At barriers of some warps, a warp that arrives contributes its accesses and the accesses that
-// it
-//   knows to precede them; warps that wait learn of all contributed accesses. Warps that only
+//   it knows to precede them; warps that wait learn of all contributed accesses. Warps that only
 //   arrive (BAR.ARV) learn nothing.
 // - By flags, a warp publishes what precedes its last fence (MEMBAR) with each later store or
-// atomic
-//   operation. A warp that reads the stored value as a flag learns of it. Atomic operations on one
-//   word pass on what earlier ones have published.
+//   atomic operation. A warp that reads the stored value as a flag learns of it. Atomic operations
+//   on one word pass on what earlier ones have published.
 // - By a phase of an mbarrier, warps that wait for it learn of the copies that have completed.
 #pragma once
 

@@ -26,10 +26,6 @@ GPUEXP_INLINED void read_wide(const Warp& warp, const Source& source, Lanes64& v
     ++value[l];
 }
 
-bool is_predicate(const Operand& operand) {
-  return operand.kind == Kind::predicate || operand.kind == Kind::uniform_predicate;
-}
-
 // ---- sums
 
 GPUEXP_VECTORIZED void run_iadd64(Warp& warp, const Op& op, LaneMask lanes) {

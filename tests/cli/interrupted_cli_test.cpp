@@ -52,8 +52,9 @@ TEST_CASE("an interrupted run of a kernel file says how it continues", "[machine
   const KernelFolder folder;
   const std::string file = folder.write("slow.cu", kSlow);
   for (const bool is_quiet : {false, true}) {
-    const std::string out = folder.path(is_quiet ? "quiet" : "loud");
+    const std::string out = folder.path(is_quiet ? "quiet run" : "loud run");
     const std::string csv = out + ".csv";
+    const std::string word = "'" + out + "'";
     std::vector<std::string> arguments{"run",   file, "--simulate", "h200",
                                        "--out", out,  "--csv",      csv};
     if (is_quiet) arguments.push_back("--quiet");
@@ -64,9 +65,9 @@ TEST_CASE("an interrupted run of a kernel file says how it continues", "[machine
     INFO(output);
     CHECK(program.exit_code() == 130);
     CHECK_THAT(output, contains_text("gpuexp: interrupted; results so far are in " + out +
-                                     "/log.jsonl: show them with gpuexp report " + out +
-                                     ", or continue with gpuexp run --resume " + out +
-                                     " --simulate 'h200' --csv " + csv + "\n"));
+                                     "/log.jsonl: show them with gpuexp report " + word +
+                                     ", or continue with gpuexp run --resume " + word +
+                                     " --simulate h200 --csv '" + csv + "'\n"));
   }
 }
 
@@ -91,7 +92,7 @@ TEST_CASE("a run that a second signal ends says how it continues", "[machine_cod
   INFO(output);
   CHECK(program.exit_code() == -SIGINT);
   CHECK(output.ends_with(", or continue with gpuexp run --resume " + out +
-                         " --simulate 'h200' --json " + pipe + "\n"));
+                         " --simulate h200 --json " + pipe + "\n"));
 }
 
 TEST_CASE("a simulator that is killed is started again, and all cells pass", "[machine_code]") {

@@ -232,7 +232,7 @@ TEST_CASE("an interrupted run prints the command that resumes it", "[machine_cod
   CHECK(outcome.output.ends_with("gpuexp: interrupted; results so far are in " + out +
                                  "/log.jsonl: show them with gpuexp report " + out +
                                  ", or continue with gpuexp run --resume " + out +
-                                 " --simulate 'h200'\n"));
+                                 " --simulate h200\n"));
 }
 
 TEST_CASE("a resumed run attempts a skipped cell again if the reason no longer holds",

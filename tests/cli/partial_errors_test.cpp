@@ -180,6 +180,17 @@ TEST_CASE("runs of one second have folders of their own", "[machine_code]") {
   CHECK(complete == 3);
 }
 
+TEST_CASE("a verification that cannot write its output names no results", "[machine_code]") {
+  if (!has_compiler()) return;
+  const ErrorFolder folder;
+  folder.write("k.cu", kAdd);
+  const Outcome outcome = folder.outcome("k.cu", "verify" + kSimulated + " --csv /dev/full");
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 1);
+  CHECK_THAT(outcome.output, contains_text("/dev/full: cannot write: No space left on device\n"));
+  CHECK(outcome.output.find("--resume") == std::string::npos);
+}
+
 TEST_CASE("a variant is not verified by a launch of its own kernel", "[machine_code]") {
   if (!has_compiler()) return;
   const ErrorFolder folder;

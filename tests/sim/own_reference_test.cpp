@@ -103,6 +103,51 @@ TEST_CASE("variants are compared with the first one", "[own_reference]") {
       contains_text("384 of 480 elements are wrong; first y[96]: the kernel did not write it"));
 }
 
+constexpr const char* kSameReference = R"(// gpuexp: n = 64
+// gpuexp: x[n] y[n]
+// gpuexp: triple<<<1, 64>>>(x, y, 3)
+// gpuexp: other_grid = triple<<<2, 32>>>(x, y, 3)
+// gpuexp: doubled = triple<<<1, 64>>>(x, y, 2)
+// gpuexp: reference triple<<<1, 64>>>(x, y, 3)
+// gpuexp: tolerance 1e-6
+__global__ void triple(const float* x, float* y, float by) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = by * x[i];
+}
+)";
+
+/// The variants whose expected values come from launches of their own kernels.
+std::vector<std::string> verified_by_themselves(const std::string& text) {
+  KernelFolder folder;
+  const Family& family = folder.load("same.cu", text);
+  std::vector<std::string> found;
+  for (const Variant& variant : family.variants) {
+    if (!folder.files().callbacks().compared_with_itself(family, variant).empty())
+      found.push_back(variant.id);
+  }
+  return found;
+}
+
+TEST_CASE("a reference that launches a variant's own kernel verifies nothing", "[own_reference]") {
+  REQUIRE_TOOLKIT();
+  const std::vector<std::string> expected{"triple", "other_grid"};
+  CHECK(verified_by_themselves(kSameReference) == expected);
+  std::string by_first = kSameReference;
+  const std::string reference = "reference triple<<<1, 64>>>(x, y, 3)";
+  by_first.replace(by_first.find(reference), reference.size(), "reference first");
+  CHECK(verified_by_themselves(by_first) == expected);
+  // A null pointer is another argument than a buffer.
+  CHECK(verified_by_themselves(R"(// gpuexp: x[64] y[64]
+// gpuexp: without = add<<<1, 64>>>(x, nullptr, y)
+// gpuexp: with = add<<<1, 64>>>(x, x, y)
+// gpuexp: reference add<<<1, 64>>>(x, x, y)
+// gpuexp: tolerance 1e-6
+__global__ void add(const float* x, const float* more, float* y) {
+  y[threadIdx.x] = x[threadIdx.x] + (more ? more[threadIdx.x] : 0);
+}
+)") == std::vector<std::string>{"with"});
+}
+
 TEST_CASE("an element that the reference does not write is equal to no result", "[own_reference]") {
   REQUIRE_TOOLKIT();
   // Both leave element 40 of an integer output unwritten.

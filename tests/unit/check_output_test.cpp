@@ -84,11 +84,20 @@ TEST_CASE("outputs of integers wrap around", "[check]") {
   CHECK(value("65535 + x[0]", DataType::uint16) == 2);
   CHECK(value("125 + x[0]", DataType::int8) == -128);
   CHECK(value("-2^15 - x[0]", DataType::int16) == 32765);
-  CHECK(value("x[0] > 2", DataType::boolean) == 1);
   CHECK(value("2^31", DataType::int32) == -2147483648.0);
   CHECK(value("-2^31 - 1", DataType::int32) == 2147483647);
   CHECK(value("-2^52 - 1", DataType::int64) == -4503599627370497);
   CHECK(value("2^52 + 1", DataType::uint64) == 4503599627370497);
+}
+
+TEST_CASE("outputs of bool are 1 unless the value is 0", "[check]") {
+  for (const char* one : {"x[0] > 2", "x[0]", "-1", "256", "0.5"}) {
+    CAPTURE(one);
+    CHECK(value(one, DataType::boolean) == 1);
+  }
+  CHECK(value("x[0] > 3", DataType::boolean) == 0);
+  CHECK(value("x[0] - 3", DataType::boolean) == 0);
+  CHECK(fault("sqrt(-1)", DataType::boolean) == CheckFaultKind::nan_value);
 }
 
 TEST_CASE("integers that fp64 rounds are faults", "[check]") {

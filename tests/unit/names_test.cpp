@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "support/catch.hpp"
 
 namespace gpuexp {
@@ -117,6 +118,15 @@ TEST_CASE("shorten cuts between characters", "[names]") {
   CHECK(shorten(std::string(80, 'a')) == std::string(80, 'a'));
   CHECK(shorten(std::string(81, 'a')) == std::string(80, 'a') + "…");
   CHECK(shorten(std::string(79, 'a') + "éé") == std::string(79, 'a') + "…");
+}
+
+TEST_CASE("words of a shell are quoted if they have special characters", "[names]") {
+  for (const char* plain : {"h200", "results/run-1", "n=1,2", "-", "a@b:80%"})
+    CHECK(shell_word(plain) == plain);
+  CHECK(shell_word("NVIDIA H200") == "'NVIDIA H200'");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("it's") == R"('it'\''s')");
+  CHECK(shell_word("$HOME") == "'$HOME'");
 }
 
 }  // namespace gpuexp

@@ -11,25 +11,20 @@
 namespace gpuexp::own {
 namespace {
 
+const std::string kInput =
+    "'x' is an input, and not an output, because launches pass it only to const pointers; if a "
+    "kernel writes it, remove const from its parameter, and declare 'in_out x[n]'; outputs: z";
+const std::string kReadsOutput =
+    "6:32: 'z' is the output; before(z[...]) is its value before the launch";
+
 TEST_CASE("checks that do not fit the buffers", "[own_checks]") {
   check_cases(
       {{"n = 4\nx[n] y[n] z[n]\nadd<<<1, 4>>>", ""},
-       {kAdd + "\ncheck x[i] = 1",
-        "7:18: 'x' is an input, and not an output, because launches pass it only to const "
-        "pointers; if a kernel writes it, remove const from its parameter, and declare 'in_out "
-        "x[n]'; outputs: z"},
-       {add_with("z[i] = x[i]", "x[i] = x[i]"),
-        "6:18: 'x' is an input, and not an output, because launches pass it only to const "
-        "pointers; if a kernel writes it, remove const from its parameter, and declare 'in_out "
-        "x[n]'; outputs: z"},
-       {add_with("+ y[i]", "+ z[i]"),
-        "6:32: 'z' is the output; before(z[...]) is its value before the launch, if it is declared "
-        "as 'in_out z[n]'"},
-       {add_with("+ y[i]", "+ z"),
-        "6:32: 'z' is the output; before(z[...]) is its value before the launch, if it is declared "
-        "as 'in_out z[n]'"},
-       {replaced(add_with("z[n]", "in_out z[n]"), "+ y[i]", "+ z[i]"),
-        "6:32: 'z' is the output; before(z[...]) is its value before the launch"},
+       {kAdd + "\ncheck x[i] = 1", "7:18: " + kInput},
+       {add_with("z[i] = x[i]", "x[i] = x[i]"), "6:18: " + kInput},
+       {add_with("+ y[i]", "+ z[i]"), kReadsOutput + ", if it is declared as 'in_out z[n]'"},
+       {add_with("+ y[i]", "+ z"), kReadsOutput + ", if it is declared as 'in_out z[n]'"},
+       {replaced(add_with("z[n]", "in_out z[n]"), "+ y[i]", "+ z[i]"), kReadsOutput},
        {"a = 2\nin x[4]\nz[4]\nscale<<<1, 4>>>\ncheck x[i] = 2*x[i]",
         "5:18: 'x' is an input, and not an output, because it is declared as 'in x[4]'; if a "
         "kernel writes it, declare 'in_out x[4]'; outputs: z"},

@@ -1,5 +1,6 @@
 // Checks of the simulator: unwritten data, order of accesses, races.
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -139,6 +140,38 @@ TEST_CASE("atomics race only with plain accesses", "[sim]") {
   s.shadow().release_barrier();
   CHECK(!s.load(0, 0));
   CHECK(s.access(Access::atomic, 1, 0, 0) == Is::after_read);
+}
+
+TEST_CASE("warps may store one value, but another value must follow all of these stores", "[sim]") {
+  std::array<std::byte, 1024> memory{};
+  Shadow s;
+  s.shadow().set_contents(memory.data());
+  const auto store = [&](unsigned warp, std::uint32_t value) {
+    Lanes32 values;
+    values.of.fill(value);
+    const Found found = s.access(Access::store, warp, 0, 0, 1, kAllLanes, &values);
+    std::memcpy(memory.data(), &value, sizeof value);
+    return found;
+  };
+  for (const unsigned warp : {0u, 1u}) {
+    INFO(warp);
+    CHECK(!store(0, 7));
+    CHECK(!store(1, 7));
+    CHECK(!s.access(Access::load, 1 - warp, 0, 0, 1));
+    s.shadow().release_barrier();
+    CHECK(!store(0, 0));
+    CHECK(!store(1, 0));
+    CHECK(store(warp, 1) == Is::after_write);  // the other warp may store 0 after it
+    CHECK(s.found().other.thread == (1 - warp) * kLanes);
+    s.shadow().release_barrier();
+    CHECK(!store(warp, 2));
+    CHECK(!store(warp, 3));
+    CHECK(s.access(Access::load, 1 - warp, 0, 0, 1) == Is::after_write);
+    s.shadow().release_barrier();
+  }
+  // A store of the value that an atomic operation has left is no store of one value by several.
+  CHECK(!s.access(Access::atomic, 0, 0, 0, 1));
+  CHECK(store(1, 3) == Is::after_write);
 }
 
 TEST_CASE("lanes that write one word in one instruction must write the same value", "[sim]") {

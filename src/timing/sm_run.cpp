@@ -1,19 +1,13 @@
-#include "timing/sm_time.hpp"
+#include "timing/sm_run.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <memory>
 #include <utility>
 
 #include "device/hardware_sizes.hpp"
 #include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
-#include "timing/access_times.hpp"
-#include "timing/fast_forward.hpp"
-#include "timing/resident.hpp"
 #include "timing/warp_choice.hpp"
-#include "timing/warp_waits.hpp"
 
 namespace gpuexp {
 
@@ -23,57 +17,7 @@ namespace {
 constexpr std::int64_t kTimedWaves = 3;
 constexpr std::uint64_t kEnoughInstructions = 100'000;
 
-class SmRun {
- public:
-  SmRun(const sim::LaunchState& launch, const Schedule& schedule, const SmParameters& parameters,
-        const BlocksOfSm& blocks, const std::function<bool()>& stop);
-
-  SmTime run();
-
- private:
-  bool has_enough() const;
-  bool found_uneven();
-  SmSums sums() const;
-  void add_busy(SmBusy& busy) const;
-  double whole(double clock) const { return clock + skipped_; }
-  SmProgress progress() const;
-  void end_window();
-  void fast_forward(std::size_t warps);
-  void resume_after_iterations();
-  std::size_t free_place() const;
-  void start_cluster(double when);
-  void add_block(ResidentCluster& cluster, std::size_t rank, double when);
-  void end_warp(ResidentCluster& cluster, double now);
-  void issue_next();
-  void issue(Scheduler& scheduler, ResidentWarp& warp, double now);
-  void record_states(const ResidentWarp& warp, const Scheduler& scheduler, double now);
-  void take_pipe(Scheduler& scheduler, const TimedOp& op, double now);
-  double step(ResidentWarp& warp, double now);
-  void wake(ResidentCluster& cluster, double now);
-  void time_out();
-  void release_barriers(ResidentCluster& cluster, double now);
-  void invalidate_choices(ResidentCluster& cluster);
-
-  const sim::LaunchState& launch_;
-  const Schedule& schedule_;
-  const SmParameters& parameters_;
-  const BlocksOfSm& blocks_;
-  const std::function<bool()>& stop_;
-  BlockSectors requested_;
-  std::vector<std::unique_ptr<Sm>> sms_;
-  std::vector<std::unique_ptr<ResidentCluster>> resident_;
-  std::int64_t next_block_ = 0;
-  std::array<double, kIssuedTo> pipe_clocks_{};
-  SmTime time_;
-  AccessTimes access_;
-  WarpWaits waits_;
-  int timed_out_ = 0;  ///< number of time-outs of warps since a phase ended
-  double now_ = 0;
-  double skipped_ = 0;                 ///< cycles of iterations that were not timed
-  std::uint64_t next_even_check_ = 0;  ///< number of instructions at which blocks are compared next
-  std::uint64_t blocks_ended_ = 0;     ///< number of ended clusters; without clusters, of blocks
-  SteadyState steady_;
-};
+}  // namespace
 
 SmRun::SmRun(const sim::LaunchState& launch, const Schedule& schedule,
              const SmParameters& parameters, const BlocksOfSm& blocks,
@@ -425,85 +369,6 @@ double SmRun::step(ResidentWarp& warp, double now) {
   if (warp.warp->divergence.has_exited()) end_warp(cluster, now + 1);
   return served.taken;
 }
-
-// Resumes warps whose phases have ended, or whose products the other warps have started.
-void SmRun::wake(ResidentCluster& cluster, double now) {
-  for (const auto& block : cluster.blocks) {
-    for (const auto& warp : block->warps) {
-      if (warp->awaits_products) {
-        waits_.find_ready(*warp);
-      } else if (warp->awaits_phase && !waits_.awaits_phase(*warp, schedule_.ops[warp->next])) {
-        warp->awaits_phase = false;
-        step(*warp, now);
-      }
-    }
-  }
-  invalidate_choices(cluster);
-}
-
-void SmRun::invalidate_choices(ResidentCluster& cluster) {
-  for (const auto& block : cluster.blocks) {
-    for (Scheduler& scheduler : block->sm->schedulers)
-      scheduler.is_changed = true;
-  }
-}
-
-// Called if all warps sleep. After a time limit, the hardware resumes a warp that waits for a
-// phase. Throws a fault if no warp waits for a phase, or if kMaxTimeouts resumptions have ended no
-// phase.
-void SmRun::time_out() {
-  constexpr int kMaxTimeouts = 1 << 12;
-  // Time limit in cycles. Not documented; affects only kernels whose warps all sleep.
-  constexpr double kSuspended = 1 << 14;
-  ResidentWarp* first = nullptr;
-  for (const auto& cluster : resident_) {
-    for (const auto& block : cluster->blocks) {
-      for (const auto& warp : block->warps) {
-        if (warp->awaits_phase && (!first || warp->free_from < first->free_from))
-          first = warp.get();
-      }
-    }
-  }
-  if (!first) resident_.front()->cluster->report_barrier();
-  if (++timed_out_ > kMaxTimeouts) {
-    sim::Fault fault(sim::FaultKind::barrier, "warps wait for phases of mbarriers that never end");
-    fault.set_place(first->block->block->place, std::nullopt,
-                    sim::source_line(*launch_.program, first->next));
-    throw fault;
-  }
-  first->awaits_phase = false;
-  first->phase_ended = {};
-  first->free_from += kSuspended;
-  step(*first, first->free_from);
-  invalidate_choices(*first->block->cluster);
-}
-
-void SmRun::release_barriers(ResidentCluster& cluster, double now) {
-  cluster.cluster->release_barriers();
-  const AsyncParameters& async = parameters_.async;
-  const bool is_cluster_barrier = cluster.cluster->barriers_ended() != cluster.barriers_ended;
-  if (is_cluster_barrier) {
-    const std::size_t more = cluster.blocks.front()->warps.size() - 1;
-    cluster.barriers_ended = cluster.cluster->barriers_ended();
-    cluster.barrier_at =
-        now + async.cluster_barrier + async.cluster_barrier_warp * static_cast<double>(more);
-  }
-  const double block_at = now + parameters_.barrier_latency;
-  for (const auto& block : cluster.blocks) {
-    for (const auto& warp : block->warps) {
-      if (!warp->at_barrier || !warp->warp->divergence.is_running()) continue;
-      warp->at_barrier = false;
-      time_.steps += block->has_requested;
-      block->has_requested = false;
-      const bool is_block_barrier = schedule_.ops[warp->next].kind != TimedOp::Kind::cluster_wait;
-      warp->alone += is_block_barrier ? parameters_.barrier_latency : async.cluster_barrier;
-      waits_.hold(*warp, is_block_barrier ? block_at : cluster.barrier_at, WarpState::barrier);
-    }
-  }
-  invalidate_choices(cluster);
-}
-
-}  // namespace
 
 SmTime time_on_sm(const sim::LaunchState& launch, const Schedule& schedule,
                   const SmParameters& parameters, const BlocksOfSm& blocks,
