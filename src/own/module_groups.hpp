@@ -27,8 +27,8 @@ class ModuleGroups {
         options_(std::move(options)),
         compute_capability_(compute_capability) {}
 
-  /// Announces a call of module(). Does not compile. Without an instantiation, announces the kernels
-  /// that are not templates and those that the file itself instantiates.
+  /// Announces a call of module(). Does not compile. Without an instantiation, announces the
+  /// kernels that are not templates and those that the file itself instantiates.
   void expect(const std::optional<Instantiation>& instantiation);
 
   /// A module with the instantiation, and maybe others. Throws like SourceCompiler::compile(). The
