@@ -25,8 +25,13 @@ Report read_results(const std::string& file) {
                       file, path.stem().string()));
     if (!is_folder) return read_report(file);
     // Merged results have no log.
-    if (is_missing(path / kRunLogName) && !is_missing(path / kResultsName))
+    if (is_missing(path / kRunLogName)) {
+      if (is_missing(path / kResultsName))
+        throw ConfigError(fmt::format(
+            "{}: is a folder without results; expected {} or {}, which gpuexp run --out writes",
+            file, kRunLogName, kResultsName));
       return read_report(path / kResultsName);
+    }
     return read_run_log(path / kRunLogName).report;
   } catch (const ReportError& e) {
     throw ConfigError(e.what());

@@ -75,6 +75,14 @@ const Option* repeated_argument(const Command& command) {
   return nullptr;
 }
 
+/// The argument, if the error is that it is missing.
+const Option* missing_argument(const Command& command, const CLI::Error& error) {
+  for (const Option* option : command.get_options())
+    if (option->get_positional() && option->get_name() + " is required" == error.what())
+      return option;
+  return nullptr;
+}
+
 }  // namespace
 
 std::string usage_message(const Command& app, const CLI::Error& error) {
@@ -93,6 +101,8 @@ std::string usage_message(const Command& app, const CLI::Error& error) {
                        option->get_description(), option->count(),
                        fmt::join(option->results(), ", "));
   if (!left.empty()) return fmt::format("gpuexp: {}\n", unexpected_argument(left.front(), command));
+  if (const Option* const option = missing_argument(command, error))
+    return fmt::format("gpuexp: {}: expected {}\n", command.get_name(), option->get_description());
   return "gpuexp: " + CLI::FailureMessage::simple(&app, error);
 }
 

@@ -73,6 +73,17 @@ TEST_CASE("commands that take one file say so") {
              "h200");
 }
 
+TEST_CASE("a missing argument is described") {
+  const std::string config =
+      ": expected config files, names of configs in configs/, or kernel files such as my.cu; - "
+      "reads "
+      "standard input";
+  check_says("verify", "verify" + config);
+  check_says("run --simulate h200", "run" + config);
+  check_says("watch", "watch: expected one kernel file, such as my.cu");
+  CHECK_THAT(gpuexp("predict quickstart").output, contains_text("gpuexp: --gpu is required\n"));
+}
+
 TEST_CASE("a file whose name begins with '-' is named with its folder or after --") {
   for (const std::string command : {"verify", "plan", "describe", "annotate"})
     check_says(command + " -dash.cu",
@@ -100,12 +111,15 @@ TEST_CASE("a file whose name begins with '-' is compiled", "[machine_code]") {
 }
 
 TEST_CASE("a kernel file where results are expected names the run that writes them") {
-  for (const std::string command : {"explain", "report", "compare tests/cli/data/compare_a.json"}) {
-    if (command.starts_with("compare")) continue;
+  for (const std::string command : {"explain", "report"}) {
     check_says(command + " docs/examples/vector_add.cu",
                "docs/examples/vector_add.cu: is a kernel file; expected results: write them with "
                "'gpuexp run docs/examples/vector_add.cu --counters --out results/vector_add', and "
                "name results/vector_add instead");
+    check_says(
+        command + " docs/examples",
+        "docs/examples: is a folder without results; expected log.jsonl or results.json, which "
+        "gpuexp run --out writes");
   }
 }
 
