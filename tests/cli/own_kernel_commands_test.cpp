@@ -374,7 +374,7 @@ template <int PER>
 __global__ void tiled(const float* x, float* y, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (PER == 8) __trap();
-  y[PER == 4 ? i + 1 : i] = PER == 16 ? y[i] : x[i];
+  y[PER == 4 ? i + 1 : i] = PER == 16 ? y[i] + 1 : x[i];
 }
 )";
 
