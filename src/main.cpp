@@ -26,6 +26,7 @@
 #include "build_info.hpp"
 #include "cli/app.hpp"
 #include "cli/kernel_files.hpp"
+#include "cli/usage_error.hpp"
 #include "gpu/own_kernels.hpp"
 
 namespace {
@@ -66,6 +67,10 @@ void check_subcommand(const CLI::App& app, const std::string& given) {
     if (command->get_name() == given) return;
     if (!command->get_group().empty()) names.push_back(command->get_name());
   }
+  if (gpuexp::is_kernel_file(given))
+    throw gpuexp::ConfigError(fmt::format(
+        "{0}: expected a subcommand before the file, as in: gpuexp verify {0} --simulate h200",
+        given));
   const auto near = gpuexp::nearest_name(given, names);
   throw gpuexp::ConfigError(fmt::format("unknown subcommand '{}'; {}allowed: {}", given,
                                         near ? fmt::format("did you mean '{}'? ", *near) : "",
@@ -101,7 +106,7 @@ ExitCode run(int argc, char** argv) {
   CLI::App app("Explores GPU performance: why is this kernel fast, and that one slow?", "gpuexp");
   app.set_version_flag("--version", std::string(gpuexp::build_info::version));
   app.failure_message([](const CLI::App* root, const CLI::Error& error) {
-    return "gpuexp: " + CLI::FailureMessage::simple(root, error);
+    return gpuexp::cli::usage_message(*root, error);
   });
   add_subcommands(app, context);
   std::vector<std::string> arguments = parsed_arguments(argc, argv);

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
+#include "cli/progress.hpp"
 #include "compile/ptx_compiler.hpp"
 #include "sass/loaded_kernels.hpp"
 #include "simulated/code_prediction.hpp"
@@ -140,6 +141,7 @@ AnnotatedExecution::AnnotatedExecution(const Context& context, const NamedVarian
       problem_(named.family, group().values, plan.config->seed, plan.device, simulator_) {
   problem_.set_sampling(executable_sampling(named.variant, problem_.problem(), {},
                                             plan.config->seed, simulator_, plan.device));
+  const WorkOnTerminal shown(fmt::format("executing {} on the CPU", name_of_cell(named)));
   executions_ = problem_.launch(named.variant);
 }
 
@@ -150,6 +152,7 @@ std::pair<std::string, std::uint64_t> AnnotatedExecution::buffer_of(std::uint64_
 }
 
 AnnotatedLaunch AnnotatedExecution::annotated(const std::vector<CountedInstruction>& counted) {
+  const WorkOnTerminal shown(fmt::format("predicting the time of {}", name_of_cell(named_)));
   AnnotatedLaunch launch;
   launch.family = &named_.family;
   launch.variant = &named_.variant;

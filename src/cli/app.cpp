@@ -157,7 +157,8 @@ void on_chosen(Command& command, Context& context, std::function<ExitCode()> act
 void ConfigOptions::add_to(Command& command) {
   command
       .add_option("config", configs,
-                  "config files, or names of configs in configs/; - reads standard input")
+                  "config files, names of configs in configs/, or kernel files such as my.cu; - "
+                  "reads standard input")
       ->required();
   command
       .add_option(
@@ -168,7 +169,7 @@ void ConfigOptions::add_to(Command& command) {
       ->allow_extra_args(false);
   command
       .add_option("--set", overrides.sets,
-                  "replace an axis (n=1024,2048), the modes (modes=warm) or a setting of measure "
+                  "replace an axis (n=1024,2^11), the modes (modes=warm) or a setting of measure "
                   "(measure.max_seconds=1); repeat the option for each key; put a value with a "
                   "comma in double quotes")
       ->type_name("KEY=VALUE[,VALUE...]")

@@ -370,7 +370,10 @@ void add_describe(Command& app, Context& context) {
                                         "explanation and machine code of each variant");
   auto options = std::make_shared<DescribeArguments>();
   options->gpu = kDefaultGpu;
-  command->add_option("family", options->family, "family id (gpuexp list)")->required();
+  command
+      ->add_option("family", options->family,
+                   "family id (gpuexp list), or a kernel file such as my.cu")
+      ->required();
   command->add_option(
       "--gpu", options->gpu,
       fmt::format("GPU whose machine code to show: id, name or alias (gpuexp list; default: {})",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/app.hpp"
+#include "cli/number_checks.hpp"
 #include "worker/agent.hpp"
 #include "worker/job.hpp"
 
@@ -87,7 +88,7 @@ void LaunchOptions::add_to(Command& command) {
   command
       .add_option("--rank-timeout", timeout_s,
                   "seconds that the processes of a launcher wait for each other (default: 60)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
 }
 
 ExitCode run_as_launched(const Context& context, const LaunchOptions& options, bool is_own,

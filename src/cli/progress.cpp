@@ -20,6 +20,10 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
+void clear_line() {
+  if (stderr_is_terminal()) fmt::print(stderr, "\r{:{}}\r", "", kLineWidth);
+}
+
 }  // namespace
 
 bool stderr_is_terminal() {
@@ -84,8 +88,18 @@ void Progress::draw(const std::string& what) {
   std::fflush(stderr);
 }
 
+WorkOnTerminal::WorkOnTerminal(const std::string& what) {
+  if (!stderr_is_terminal()) return;
+  fmt::print(stderr, "\r{} …", what.substr(0, kLineWidth - 2));
+  std::fflush(stderr);
+}
+
+WorkOnTerminal::~WorkOnTerminal() {
+  clear_line();
+}
+
 CountOnTerminal::~CountOnTerminal() {
-  if (stderr_is_terminal()) fmt::print(stderr, "\r{:{}}\r", "", kLineWidth);
+  clear_line();
 }
 
 void CountOnTerminal::add() {

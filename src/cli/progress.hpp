@@ -44,6 +44,15 @@ class Progress {
 
 bool stderr_is_terminal();
 
+/// The overwritten line "WHAT …", for as long as this object lives; only on a terminal.
+class WorkOnTerminal {
+ public:
+  explicit WorkOnTerminal(const std::string& what);
+  ~WorkOnTerminal();
+  WorkOnTerminal(const WorkOnTerminal&) = delete;
+  WorkOnTerminal& operator=(const WorkOnTerminal&) = delete;
+};
+
 /// The overwritten line "WHAT N of ALL"; only on a terminal.
 class CountOnTerminal {
  public:

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "base/output.hpp"
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
@@ -15,10 +17,21 @@ Report read_results(const std::string& file) {
   try {
     const std::filesystem::path path(file);
     std::error_code unknown;
-    if (!std::filesystem::is_directory(path, unknown)) return read_report(file);
+    const bool is_folder = std::filesystem::is_directory(path, unknown);
+    if (!is_folder && is_kernel_file(file))
+      throw ConfigError(
+          fmt::format("{0}: is a kernel file; expected results: write them with 'gpuexp run {0} "
+                      "--counters --out results/{1}', and name results/{1} instead",
+                      file, path.stem().string()));
+    if (!is_folder) return read_report(file);
     // Merged results have no log.
-    if (is_missing(path / kRunLogName) && !is_missing(path / kResultsName))
+    if (is_missing(path / kRunLogName)) {
+      if (is_missing(path / kResultsName))
+        throw ConfigError(fmt::format(
+            "{}: is a folder without results; expected {} or {}, which gpuexp run --out writes",
+            file, kRunLogName, kResultsName));
       return read_report(path / kResultsName);
+    }
     return read_run_log(path / kRunLogName).report;
   } catch (const ReportError& e) {
     throw ConfigError(e.what());

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/number_checks.hpp"
 #include "cli/run.hpp"
 #include "plan/shard.hpp"
 
@@ -15,7 +16,7 @@ void add_device_options(Command& command, RunArguments& options) {
       .add_option("--launch-timeout", options.device.launch_timeout_s,
                   "time limit of one launch in seconds, after which the cell's status is timeout "
                   "(default: 30)")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command.add_flag("--no-isolate", options.no_isolate,
                    "run in this process: a fault ends the run, and rows are flagged ungated");
   command

@@ -10,6 +10,7 @@
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/figure_models.hpp"
+#include "cli/number_checks.hpp"
 #include "cli/run.hpp"
 #include "cli/tuning_ranking.hpp"
 
@@ -64,8 +65,8 @@ class Tune {
     run.print = [this](const Report& report) {
       fmt::print("{}\n\n{}", heading_, ranking_->text(options_.best, &report));
       if (report.provenance.device.is_simulated())
-        fmt::print("executed in the simulator: the best {} were verified, no point was measured\n",
-                   counted(options_.best, "point"));
+        fmt::print("executed in the simulator: {}, no point was measured\n",
+                   ranking_->verified_text(options_.best, report));
     };
     return start_run(context_, run);
   }
@@ -100,7 +101,7 @@ void add_tune(Command& app, Context& context) {
       "tune", "rank a kernel file's template arguments, macros and blocks by predicted time");
   auto options = std::make_shared<TuneArguments>();
   options->run.config.add_to(*command);
-  command->get_option("config")->description("a kernel file, such as sgemm.cu")->expected(1);
+  command->get_option("config")->description("one kernel file, such as sgemm.cu")->expected(1);
   Option* gpu = command->add_option(
       "--gpu", options->gpu,
       "rank by predicted time for this GPU (gpuexp list), and execute nothing; without it, the "
@@ -108,7 +109,7 @@ void add_tune(Command& app, Context& context) {
   command
       ->add_option("--best", options->best,
                    "number of points per problem that are printed and executed (default: 10)")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
   command
       ->add_option("--out", options->run.out,
                    "folder for the results of the executed points, as for run (default: "

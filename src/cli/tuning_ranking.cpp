@@ -222,6 +222,25 @@ std::string TuningRanking::distance(const TuningProblem& problem, const Report& 
       100 * (time_us(predicted) / time_us(best) - 1), rank, measured.size());
 }
 
+std::string TuningRanking::verified_text(std::size_t count, const Report& report) const {
+  std::size_t executed = 0;
+  std::size_t verified = 0;
+  bool has_others = false;
+  for (const TuningProblem& problem : problems_) {
+    has_others |= problem.ranked.size() > count;
+    for (std::size_t i = 0; i < std::min(count, problem.ranked.size()); ++i) {
+      const ResultRecord* const record = executed_row(problem.ranked[i], report);
+      ++executed;
+      verified += record && has_passed(record->status);
+    }
+  }
+  const std::string were = noun_for(executed, "was", "were");
+  if (verified < executed)
+    return fmt::format("{} of {} {} verified", verified, counted(executed, "point"), were);
+  return fmt::format("{}{} {} verified", has_others ? "the best " : "", counted(executed, "point"),
+                     were);
+}
+
 std::string TuningRanking::text(std::size_t count, const Report* report) const {
   std::string text;
   for (const TuningProblem& problem : problems_) {

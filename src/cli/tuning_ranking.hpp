@@ -48,6 +48,10 @@ class TuningRanking {
   /// measured best one. `report` has the rows of the points that were executed; null if none was.
   std::string text(std::size_t count, const Report* report) const;
 
+  /// "the best 10 points were verified", from the rows of the executed points: of `count` of each
+  /// problem.
+  std::string verified_text(std::size_t count, const Report& report) const;
+
  private:
   void add(const Plan& plan, const Group& group, const Cell& cell, const KernelResources& resources,
            CodePredictor& predictor);

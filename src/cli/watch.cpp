@@ -232,7 +232,7 @@ void add_watch(Command& app, Context& context) {
       "those before");
   auto options = std::make_shared<WatchArguments>();
   options->config.add_to(*command);
-  command->get_option("config")->description("a kernel file, such as my.cu")->expected(1);
+  command->get_option("config")->description("one kernel file, such as my.cu")->expected(1);
   command->add_option("--gpu", options->gpu,
                       fmt::format("GPU to simulate (gpuexp list; default: the first GPU of this "
                                   "machine, else {})",

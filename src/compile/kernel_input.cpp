@@ -146,11 +146,20 @@ std::string CodeTarget::refusal(int compute_capability) const {
       is_exact ? architecture == compute_capability : architecture <= compute_capability;
   if (is_served) return "";
   const std::string needed = architecture_for(compute_capability);
-  if (is_machine_code)
+  if (is_machine_code) {
+    // Since 9.0, the header does not show whether the code is for one architecture only (sm_100a).
+    constexpr int kSpecificSince = 90;
+    const bool runs_elsewhere = architecture < kSpecificSince &&
+                                architecture / 10 == compute_capability / 10 &&
+                                architecture < compute_capability;
     return fmt::format(
-        "has machine code for {}, but {} is needed; a cubin serves only its own "
-        "architecture: compile it for {}, or use its PTX or source",
-        name, needed, needed);
+        "has machine code for {0}, but {1} is needed; gpuexp uses a cubin only on its own "
+        "architecture{2}: compile it for {1}, or use its PTX or source",
+        name, needed,
+        runs_elsewhere
+            ? fmt::format(", although CUDA executes code for {} on {}, too", name, needed)
+            : "");
+  }
   return fmt::format(
       "is PTX for {}, but {} is needed; it serves {}: compile it for {}, or use its "
       "source",

@@ -1,12 +1,17 @@
 #include "config/config_overrides.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/json.hpp"
 #include "base/names.hpp"
+#include "base/text.hpp"
 #include "config/config_axes.hpp"
 #include "config/config_experiment.hpp"
 
@@ -57,10 +62,39 @@ Setting parse_setting(const std::string& text) {
   return setting;
 }
 
-// Converts numbers as in a config, and names without quotes.
+// BASE^EXPONENT, as in the declaration of a kernel file: 2^20. Empty for text of another form.
+std::optional<std::int64_t> power_from(const std::string& text, const std::string& option) {
+  const std::size_t caret = text.find('^');
+  if (caret == std::string::npos) return std::nullopt;
+  const auto base = parsed<std::int64_t>(std::string_view(text).substr(0, caret));
+  const auto exponent = parsed<std::int64_t>(std::string_view(text).substr(caret + 1));
+  if (base.value_or(-1) < 0 || exponent.value_or(-1) < 0) return std::nullopt;
+  if (*base <= 1) return *exponent == 0 ? 1 : *base;
+  std::int64_t power = 1;
+  for (std::int64_t i = 0; i < *exponent; ++i) {
+    if (power > std::numeric_limits<std::int64_t>::max() / *base)
+      throw ConfigError(fmt::format("{}: {} is above 2^63 - 1", option, shorten(text)));
+    power *= *base;
+  }
+  return power;
+}
+
+Json number_from(const std::string& text, const std::string& option) {
+  if (const auto power = power_from(text, option)) return Json(*power);
+  if (text.find("..") != std::string::npos)
+    throw ConfigError(
+        fmt::format("{}: found the range '{}'; expected its values, separated by commas", option,
+                    shorten(text)));
+  if (text.find_first_not_of("0123456789+-.eE") == std::string::npos)
+    return read_json(text, option);
+  throw ConfigError(fmt::format("{}: expected a number such as 1024, 2^10 or 0.5, found '{}'",
+                                option, shorten(text)));
+}
+
+// Converts numbers, and names without quotes.
 Json to_json(const std::string& value, const std::string& option, bool is_name) {
   const bool is_number = value.front() == '-' || (value.front() >= '0' && value.front() <= '9');
-  return is_number && !is_name ? read_json(value, option) : Json(value);
+  return is_number && !is_name ? number_from(value, option) : Json(value);
 }
 
 bool is_name(const Parameter& parameter) {

@@ -27,13 +27,24 @@ fs::path absolute_path(const fs::path& path) {
   return fs::absolute(path).lexically_normal();
 }
 
-/// The text of the JSON file, if it declares the kernels of this source file.
-std::optional<std::string> text_of_declaration(const fs::path& source, const fs::path& json) {
+bool has_statements(const fs::path& source, const std::string& contents) {
+  return kind_of(source) != KernelFileKind::cubin &&
+         !statements_in(source.string(), contents).empty();
+}
+
+/// The text of the JSON file, if it declares the kernels of this source file. Throws InputError if
+/// it declares those of another file, and nothing else declares those of this one.
+std::optional<std::string> text_of_declaration(const fs::path& source, const std::string& contents,
+                                               const fs::path& json) {
   if (!fs::exists(json)) return std::nullopt;
   std::string text = read_text_file(json);
   const fs::path declared = read_json_declaration(json.string(), text).source;
-  return absolute_path(declared) == absolute_path(source) ? std::optional(std::move(text))
-                                                          : std::nullopt;
+  if (absolute_path(declared) == absolute_path(source)) return text;
+  if (has_statements(source, contents)) return std::nullopt;
+  throw InputError(
+      fmt::format("{0}: has no declaration, and {1} declares the kernels of {2}: write \"source\": "
+                  "\"{3}\" there, or name {1} instead of {0} for the kernels of {2}",
+                  source.string(), json.string(), declared.string(), source.filename().string()));
 }
 
 /// The source file's comments must not declare anything, too.
@@ -110,7 +121,7 @@ KernelFile read_kernel_file(const fs::path& given) {
   const fs::path source = fs::is_directory(given) ? kernel_file_of(given) : given;
   std::string contents = read_kernel_input(source);
   const fs::path json = json_name_of(source);
-  if (auto declared = text_of_declaration(source, json))
+  if (auto declared = text_of_declaration(source, contents, json))
     return declared_in_json(json, *std::move(declared));
   KernelFile file = declared_in_source(source, contents);
   file.contents = std::move(contents);

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
+#include "sass/grid_barrier.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp::own {
@@ -50,6 +51,12 @@ class LaunchLimits {
     check_shared_memory(declared, shape.dynamic_shared_bytes,
                         code ? code->resource->static_shared_bytes : 0);
     if (code) check_registers(declared, block.count(), code->resource->registers);
+    if (code && synchronizes_grid(code->resource->code.text(), device_.compute_capability()))
+      fail(bound_.file, declared.place,
+           fmt::format("{} synchronizes the whole grid (cooperative groups); grid-wide "
+                       "synchronization needs a cooperative launch, which a declaration does not "
+                       "make: declare a kernel for each step instead",
+                       declared.kernel));
   }
 
   /// The buffers, and the expected values of the outputs that the variant writes.

@@ -60,7 +60,7 @@ Block::Block(const LaunchState& of, Extent at, const Membership& in)
     observed = std::make_unique<Observed>(*launch.observation, counts.size(),
                                           traced && traced->block == number_in(launch.grid, place));
   }
-  watches_ = launch.checks.memory || observed;
+  watches_ = launch.checks.memory || launch.checks.bounds || observed;
   if (!launch.checks.memory) return;
   checks_ = std::make_unique<MemoryChecks>(*launch.global, *launch.program, launch.block, shared,
                                            launch.system_shared_bytes, warps_.size());
@@ -259,7 +259,7 @@ void Block::run_turn(Warp& warp) {
   steps_until_stopped_ -= std::min(step, steps_until_stopped_);
   if (steps_until_stopped_ > 0) return;
   steps_until_stopped_ = kStepsPerStop;
-  if (launch.stop && (*launch.stop)()) throw Stopped("the run was ended");
+  if (launch.stop && (*launch.stop)()) stop_at(warp);
 }
 
 namespace {
@@ -310,6 +310,12 @@ void Block::report_endless(Warp& warp) {
               fmt::format("a loop has not ended after {} instructions of its warp", warp.steps));
   fault.place = source_line(*launch.program, first);
   throw fault;
+}
+
+void Block::stop_at(const Warp& warp) const {
+  const bool is_known = warp.divergence.is_running() && warp.divergence.next() < counts.size();
+  const std::string place = is_known ? source_line(*launch.program, warp.divergence.next()) : "";
+  throw Stopped("the run was ended", place);
 }
 
 std::string Block::describe_barriers() const {
@@ -367,6 +373,8 @@ void Block::watch(const MemoryAccess& access) {
     check_remote(access);
   } else if (checks_) {
     checks_->check(*running_, access);
+  } else if (launch.checks.bounds && access.space == Space::global) {
+    check_bounds(*launch.global, access);
   }
   if (listener_) listener_->hear(access);
 }

@@ -26,6 +26,8 @@ namespace gpuexp::sim {
 
 struct Checks {
   bool memory = true;  ///< whether to check memory accesses (sim/memory_checks.hpp)
+  /// Without `memory`: whether to check that accesses to global memory are inside buffers.
+  bool bounds = false;
   /// Maximum number of instructions per warp; a warp that exceeds it causes a Fault (endless).
   /// Executing the default number takes about ten seconds.
   std::uint64_t max_instructions = std::uint64_t{1} << 28;
@@ -192,7 +194,7 @@ class Block {
   /// Sets the receiver of the block's accesses; null: none.
   void set_listener(AccessListener* listener) {
     listener_ = listener;
-    watches_ = checks_ || observed || listener_;
+    watches_ = checks_ || observed || listener_ || launch.checks.bounds;
   }
 
   /// Counts and checks an access. Call it before memory is read or written.
@@ -300,6 +302,7 @@ class Block {
   void watch(const MemoryAccess& access);
   void check_remote(const MemoryAccess& access);
   [[noreturn]] void report_endless(Warp& warp);
+  [[noreturn]] void stop_at(const Warp& warp) const;
 
   std::uint64_t phases_ended_ = 0;
   std::uint64_t steps_until_stopped_ = kStepsPerStop;  ///< then launch.stop is called

@@ -64,6 +64,11 @@ void Fault::set_kernel(const std::string& kernel_of) {
   compose();
 }
 
+void Fault::add_words(std::string_view more) {
+  words += more;
+  compose();
+}
+
 void Fault::compose() {
   std::string begin = kernel;
   const auto add = [&](const std::string& part) {

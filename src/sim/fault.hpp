@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/types.hpp"
 
@@ -61,6 +62,7 @@ class Fault : public std::runtime_error {
   void set_place(const Extent& block_of, const std::optional<Extent>& thread_of,
                  const std::string& place_of);
   void set_kernel(const std::string& kernel_of);
+  void add_words(std::string_view more);
 
   FaultKind kind;
   std::string words;
@@ -80,7 +82,19 @@ class Fault : public std::runtime_error {
 /// The execution ended because its caller asked for it.
 class Stopped : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Stopped(const std::string& words, std::string at = {})
+      : std::runtime_error(words), place(std::move(at)) {}
+
+  std::string place;  ///< source line that a warp was executing; empty: unknown
+  /// Whether the warp's block waited for a value in global memory, and later blocks had not
+  /// started.
+  bool may_await_later_block = false;
 };
+
+/// Why a block may never end that waits for a value in global memory while later blocks have not
+/// started. Begins with "; ".
+inline constexpr std::string_view kAwaitsLaterBlock =
+    "; its block waits for a value in global memory: blocks that wait for blocks that start later "
+    "never end in the simulator, which starts blocks in order, each after earlier ones have ended";
 
 }  // namespace gpuexp::sim

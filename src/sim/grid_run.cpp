@@ -8,6 +8,7 @@
 
 #include "base/parallel.hpp"
 #include "sim/block_draw.hpp"
+#include "sim/global_waits.hpp"
 
 namespace gpuexp::sim {
 
@@ -184,7 +185,16 @@ void GridRun::execute(std::int64_t count, const std::function<std::int64_t(std::
   const auto execute_one = [&](std::int64_t i) {
     if (stop_()) throw Stopped("the run was ended");
     Cluster cluster(launch_, place_at(clusters_, number(i)));
-    cluster.run();
+    try {
+      cluster.run();
+    } catch (Stopped& stopped) {
+      stopped.may_await_later_block = next < count && awaits_global(cluster);
+      throw;
+    } catch (Fault& fault) {
+      const bool is_endless = fault.kind == FaultKind::endless;
+      if (is_endless && next < count && awaits_global(cluster)) fault.add_words(kAwaitsLaterBlock);
+      throw;
+    }
     const std::lock_guard lock(mutex);
     done(i, cluster);
   };

@@ -98,6 +98,17 @@ void MemoryChecks::check(Warp& warp, const MemoryAccess& access) {
   }
 }
 
+void check_bounds(GlobalMemory& global, const MemoryAccess& access) {
+  const unsigned width = access.width;
+  if (access.lanes == 0 || access.kind == Access::matrix_load) return;
+  if (global.find(access.shape.first, access.shape.last - access.shape.first + width)) return;
+  for_each_lane(access.lanes, [&](unsigned lane) {
+    const std::uint64_t address = access.address[lane];
+    if (!global.find(address, width))
+      throw Fault(FaultKind::out_of_bounds, global.describe_outside(address, width), address, lane);
+  });
+}
+
 void MemoryChecks::check_global(const MemoryAccess& access) {
   const unsigned width = access.width;
   const AccessShape& shape = access.shape;

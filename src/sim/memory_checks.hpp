@@ -85,4 +85,7 @@ class MemoryChecks {
 void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask lanes,
                      std::size_t system_shared_bytes);
 
+/// Throws Fault if a lane accesses global memory outside of every buffer.
+void check_bounds(GlobalMemory& global, const MemoryAccess& access);
+
 }  // namespace gpuexp::sim

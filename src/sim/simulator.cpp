@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/parallel.hpp"
+#include "sass/grid_barrier.hpp"
 #include "sass/loaded_kernels.hpp"
 #include "sim/constant_bank.hpp"
 #include "sim/decoder.hpp"
@@ -174,6 +175,9 @@ Simulator::Kernel& Simulator::kernel_of(const void* stub) {
   std::unique_ptr<Kernel>& kernel = decoded_[stub];
   if (kernel) return *kernel;
   const KernelResource resource = resource_of(stub);
+  if (synchronizes_grid(resource.code.text(), compute_capability_))
+    throw std::runtime_error(
+        "synchronizes the whole grid with cooperative groups, which is not executed");
   KernelCode code = read_code_text(resource.code.text());
   code.lowered_name = resource.lowered_name;
   Program program = decode(code);
@@ -223,6 +227,9 @@ bool Simulator::is_decided_by_global(const KernelStep& step) {
 LaunchState Simulator::approximate_launch_of(const KernelStep& step, bool keeps_global) {
   LaunchState launch = launch_of(step);
   launch.checks.memory = false;
+  // This program's kernels are verified before they are predicted. Addresses of kernels that load
+  // indices are not checked, because a prediction may not execute what stores the indices.
+  launch.checks.bounds = !keeps_global && LoadedKernels::global().find(step.shape.kernel);
   launch.counts_accesses = false;
   launch.is_approximate = true;
   if (launch.ops.empty()) launch.ops = launch.program->ops;

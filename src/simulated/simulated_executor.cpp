@@ -169,11 +169,9 @@ class SimulatedExecutor final : public Executor, public CounterReader {
     limit_s_ = limit_s;
     try {
       with_host_refusals(function);
-    } catch (const sim::Stopped&) {
+    } catch (const sim::Stopped& stopped) {
       if (options_.interrupted()) throw DeviceError("interrupted", DeviceFault::interrupted);
-      throw DeviceError(fmt::format("did not end within {:g} s of simulation (--launch-timeout)",
-                                    options_.launch_timeout_s),
-                        DeviceFault::timed_out);
+      throw DeviceError(timeout_text(stopped), DeviceFault::timed_out);
     } catch (const DeviceError&) {
       throw;
     } catch (const sim::Fault& fault) {
@@ -181,6 +179,14 @@ class SimulatedExecutor final : public Executor, public CounterReader {
     } catch (const std::runtime_error& refusal) {
       throw DeviceError(refusal.what(), DeviceFault::refused);
     }
+  }
+
+  std::string timeout_text(const sim::Stopped& stopped) const {
+    std::string text = fmt::format("did not end within {:g} s of simulation (--launch-timeout)",
+                                   options_.launch_timeout_s);
+    if (!stopped.place.empty()) text += fmt::format("; a warp was at {}", stopped.place);
+    if (stopped.may_await_later_block) text += sim::kAwaitsLaterBlock;
+    return text;
   }
 
   static double processor_seconds() {

@@ -54,6 +54,7 @@ class FirstWarps {
   explicit FirstWarps(const sim::LaunchState& launch) : launch_(launch) {
     launch_.max_warps = 1;
     launch_.is_alone = true;
+    launch_.checks.bounds = false;
   }
 
   /// Addresses by instruction index, for the first block of a cluster. With `once`, execution ends

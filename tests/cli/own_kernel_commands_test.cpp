@@ -349,13 +349,19 @@ TEST_CASE("tune executes the best points, and writes results like run", "[machin
   CHECK(statuses["passed"] == 2);
   CHECK(statuses["skipped"] == 6);
   CHECK_THAT(rows.dump(), contains_text(": only the best 2 are executed"));
+  const Outcome all = gpuexp("tune " + file + kSimulated +
+                             " --set PER=4 --set THREADS=32,256 --out " + folder.path("all"));
+  CHECK_THAT(all.output,
+             contains_text("executed in the simulator: 2 points were verified, no point was "
+                           "measured") &&
+                 !contains_text("the best 10"));
 }
 
-/// `tiled` ends with a trap if PER is 8, and stores beyond the output if it is 4. `plain` does not
-/// use PER.
+/// `tiled` ends with a trap if PER is 8, stores beyond the output if it is 4, and reads what
+/// nothing has written if it is 16. `plain` does not use PER.
 const std::string kBeyond = R"(
 // gpuexp: n = 4096
-// gpuexp: PER = 1, 2, 4, 8
+// gpuexp: PER = 1, 2, 4, 8, 16
 // gpuexp: x[n] y[n]
 // gpuexp: plain = plain<<<n/256, 256>>>
 // gpuexp: tiled = tiled<PER><<<n/256, 256>>>
@@ -368,7 +374,7 @@ template <int PER>
 __global__ void tiled(const float* x, float* y, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (PER == 8) __trap();
-  y[PER == 4 ? i + 1 : i] = x[i];
+  y[PER == 4 ? i + 1 : i] = PER == 16 ? y[i] + 1 : x[i];
 }
 )";
 
@@ -384,11 +390,19 @@ TEST_CASE("tune does not rank points that fault, and shows parameters without us
   CHECK_THAT(ranked.output, contains_text("  plain      -  ") && contains_text("  tiled      2  "));
   CHECK_THAT(ranked.output, !contains_text("  tiled      8  "));
   CHECK_THAT(ranked.output, contains_text("skipped: tiled, PER=8: its kernel faults: "));
+  CHECK_THAT(ranked.output, !contains_text("  tiled      4  "));
+  CHECK_THAT(
+      ranked.output,
+      contains_text("skipped: tiled, PER=4: its kernel faults: beyond.cu:16, block (15, 0, 0)") &&
+          contains_text("are outside of every buffer"));
+  CHECK_THAT(ranked.output, contains_text("  tiled     16  "));
   const Outcome verified = gpuexp("tune " + file + kSimulated + " --out " + folder.path("out"));
   INFO(verified.output);
   CHECK(verified.exit_code == 4);
   CHECK_THAT(verified.output, !contains_text("  tiled      4  "));
-  CHECK_THAT(verified.output, contains_text("not ranked: tiled, PER=4: failed: "));
+  CHECK_THAT(verified.output, contains_text("not ranked: tiled, PER=16: failed: "));
+  CHECK_THAT(verified.output,
+             contains_text("executed in the simulator: 3 of 4 points were verified"));
 }
 
 TEST_CASE("a macro and a template argument are parameters everywhere", "[machine_code]") {

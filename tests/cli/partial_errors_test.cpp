@@ -142,8 +142,8 @@ TEST_CASE("a GPU without code costs only its column", "[machine_code]") {
   CHECK_THAT(
       folder.outcome("k.cubin", "predict --gpu a100_sxm4_80gb").output,
       contains_text("gpuexp: no cell of k.cubin has code for NVIDIA A100 SXM4 80GB: k.cubin: "
-                    "has machine code for sm_90, but sm_80 is needed; a cubin serves only "
-                    "its own architecture"));
+                    "has machine code for sm_90, but sm_80 is needed; gpuexp uses a cubin only "
+                    "on its own architecture: compile it for sm_80"));
 }
 
 TEST_CASE("tables have no empty columns, and pages the source of a kernel file", "[machine_code]") {

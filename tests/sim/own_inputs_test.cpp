@@ -220,14 +220,18 @@ TEST_CASE("a cubin is verified on its own architecture, and refused on others", 
   CHECK_NOTHROW(find_code(family, device()));
   CHECK_THROWS_WITH(
       find_code(family, device_of("rtx_4090")),
-      contains_text("axpy.cubin: has machine code for sm_90, but sm_89 is needed; a cubin serves "
-                    "only its own architecture"));
+      contains_text("axpy.cubin: has machine code for sm_90, but sm_89 is needed; gpuexp uses a "
+                    "cubin only on its own architecture: compile it for sm_89"));
 
   folder.write("older.gpuexp.json", json_for("older.cubin"));
   const Family& older = folder.files().load(write_cubin(folder, "older.cubin", kPtx, "sm_80"));
   CHECK_NOTHROW(find_code(older, device_of("a100_sxm4_80gb")));
   CHECK_THROWS_WITH(find_code(older, device()),
                     contains_text("older.cubin: has machine code for sm_80, but sm_90a is needed"));
+  CHECK_THROWS_WITH(
+      find_code(older, device_of("rtx_4090")),
+      contains_text("has machine code for sm_80, but sm_89 is needed; gpuexp uses a cubin only on "
+                    "its own architecture, although CUDA executes code for sm_80 on sm_89, too"));
 }
 
 TEST_CASE("damaged cubins, and cubins without a declaration, are refused", "[own_inputs]") {

@@ -444,7 +444,18 @@ TEST_CASE("--set is checked", "[config][error]") {
        "--set n=1e3: tiling.n[0]: expected an integer without point or exponent (n: columns of B "
        "and "
        "C), found 1000.0"},
-      {"n=1x", "--set n=1x:1:2: expected nothing after the value, found 'x'"},
+      {"n=1x", "--set n=1x: expected a number such as 1024, 2^10 or 0.5, found '1x'"},
+      {"n=2^1.5", "--set n=2^1.5: expected a number such as 1024, 2^10 or 0.5, found '2^1.5'"},
+      {"n=2^-1", "--set n=2^-1: expected a number such as 1024, 2^10 or 0.5, found '2^-1'"},
+      {"n=2^", "--set n=2^: expected a number such as 1024, 2^10 or 0.5, found '2^'"},
+      {"n=3*128", "--set n=3*128: expected a number such as 1024, 2^10 or 0.5, found '3*128'"},
+      {"n=2^63", "--set n=2^63: 2^63 is above 2^63 - 1"},
+      {"n=2^40",
+       "--set n=2^40: tiling.n[0]: 1099511627776 is out of range; allowed: 1 to 65536 (n: columns "
+       "of B and C)"},
+      {"n=1..8", "--set n=1..8: found the range '1..8'; expected its values, separated by commas"},
+      {"type=2^3", "--set type=2^3: scale.type[0]: unknown type \"2^3\"; allowed: fp32, tf32"},
+      {"n=1.5.2", "--set n=1.5.2:1:4: expected nothing after the value, found '.'"},
       {"n=1e999", "--set n=1e999:1:1: 1e999 is beyond the range of a double"},
       {"n=[1]",
        "--set n=[1]: tiling.n[0]: expected an integer (n: columns of B and C), found \"[1]\""},

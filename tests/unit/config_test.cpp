@@ -244,6 +244,14 @@ TEST_CASE("with several filters, a variant that any of them matches is kept", "[
   CHECK(ids(both.experiments[1]) == std::vector<std::string>{"vectorized"});
 }
 
+TEST_CASE("--set takes powers", "[config]") {
+  const Config config = parse(R"({"name": "t", "experiments": [{"family": "scale"}]})",
+                              {{}, {"n=2^10,3^2,7^0,1^9000000000", "alpha=2^3"}, {}});
+  const Experiment& scale = config.experiments[0];
+  CHECK(text_of(scale.axes[0]) == "1024 9 1");
+  CHECK(text_of(scale.axes[1]) == "8");
+}
+
 TEST_CASE("--set applies to the experiments that --filter leaves", "[config]") {
   const char* text = R"({"name": "t", "experiments": [{"family": "matmul"}, {"family": "scale"}]})";
   // matmul's n is at most 65536.
