@@ -58,7 +58,8 @@ const char* role_text(BufferRole role) {
 }
 
 std::string buffer_text(const InferredBuffer& buffer) {
-  std::string text = fmt::format("{} {}", role_text(buffer.role), buffer.name);
+  std::string text = fmt::format("{} {}{}{}", role_text(buffer.role), buffer.declared_type,
+                                 buffer.declared_type.empty() ? "" : " ", buffer.name);
   for (const std::string& extent : buffer.extents)
     text += fmt::format("[{}]", extent);
   return buffer.fill.empty() ? text : fmt::format("{} = {}", text, buffer.fill);
@@ -135,10 +136,7 @@ class DeclarationWriter {
         parameters_.push_back(parameter);
         continue;
       }
-      // Both are powers of two.
-      known->multiple_of = std::max(known->multiple_of, parameter.multiple_of);
-      auto* const value = std::get_if<std::int64_t>(&known->value);
-      if (value) *value = ceil_div(*value, known->multiple_of) * known->multiple_of;
+      add_multiple(*known, parameter.multiple_of);
     }
   }
 
@@ -166,9 +164,10 @@ class DeclarationWriter {
       }
       if (known == buffers_.end()) {
         buffers_.push_back(buffer);
-      } else if (buffer.extents.size() > known->extents.size()) {
-        known->extents = buffer.extents;
+        continue;
       }
+      if (buffer.extents.size() > known->extents.size()) known->extents = buffer.extents;
+      if (known->declared_type.empty()) known->declared_type = buffer.declared_type;
     }
   }
 
@@ -183,9 +182,12 @@ class DeclarationWriter {
   std::string step_text(const InferredStep& step, const Arguments& arguments) const {
     const ResolvedLaunch& launch = step.launch;
     const std::string& of_template = step.signature.template_arguments;
-    std::string text = fmt::format("{}{}<<<{}, {}", step.signature.name,
-                                   of_template.empty() ? "" : "<" + of_template + ">",
-                                   dimensions_text(launch.grid), dimensions_text(launch.block));
+    std::string text;
+    for (const LaunchMemset& memset : launch.memsets)
+      text += fmt::format("memset({}, {}); ", arguments[memset.argument], memset.byte);
+    text += fmt::format("{}{}<<<{}, {}", step.signature.name,
+                        of_template.empty() ? "" : "<" + of_template + ">",
+                        dimensions_text(launch.grid), dimensions_text(launch.block));
     if (launch.shared_bytes) text += ", " + launch.shared_bytes->text();
     text += ">>>";
     if (!has_names(step, arguments)) text += fmt::format("({})", fmt::join(arguments, ", "));

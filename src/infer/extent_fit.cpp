@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@ constexpr int kHaloCost = 2;    // n + 1
 constexpr int kExtraCost = 2;   // the size of the grid
 constexpr int kFactorCost = 2;  // a constant factor
 constexpr int kQuotientCost = 3;
+constexpr int kRoundedDownCost = 4;
 constexpr int kSumCost = 4;  // n + m - 1
 
 std::string plus(const std::string& text, std::int64_t constant) {
@@ -50,6 +52,8 @@ std::int64_t common_factor(const std::vector<std::int64_t>& counts,
   return factor;
 }
 
+constexpr std::string_view kFloorDiv = "floor_div";
+
 Dimension constant(std::int64_t value, std::size_t samples) {
   return {fmt::format("{}", value), std::vector<std::int64_t>(samples, value)};
 }
@@ -70,7 +74,8 @@ struct ExtentFitter::Search {
 };
 
 ExtentFitter::ExtentFitter(const std::vector<std::string>& names, const std::vector<Sizes>& samples,
-                           const std::vector<ExtraFactor>& extras) {
+                           const std::vector<ExtraFactor>& extras, std::set<std::string> quotients)
+    : quotients_(std::move(quotients)) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::vector<std::int64_t> values;
     for (const Sizes& sample : samples)
@@ -93,17 +98,21 @@ void ExtentFitter::add(std::string text, std::vector<std::int64_t> values, int c
 
 void ExtentFitter::add_parameter(const std::string& name, const std::vector<std::int64_t>& values) {
   constexpr std::int64_t kHalos[] = {1, -1, 2, -2};
-  constexpr std::int64_t kMaxDivisor = 1024;
+  constexpr std::int64_t kMaxDivisor = 1024;  // above kMaxAnyDivisor, powers of two
+  constexpr std::int64_t kMaxAnyDivisor = 16;
   add(name, values, kParameterCost);
   for (const std::int64_t halo : kHalos)
     add(plus(name, halo), mapped(values, [&](std::int64_t v) { return v + halo; }), kHaloCost);
-  for (std::int64_t divisor = 2; divisor <= kMaxDivisor; divisor *= 2) {
+  for (std::int64_t divisor = 2; divisor <= kMaxDivisor;
+       divisor += divisor < kMaxAnyDivisor ? 1 : divisor) {
     const bool is_exact =
         std::all_of(values.begin(), values.end(), [&](auto v) { return v % divisor == 0; });
-    add(is_exact ? fmt::format("{}/{}", name, divisor)
-                 : fmt::format("ceil_div({}, {})", name, divisor),
-        mapped(values, [&](std::int64_t v) { return ceil_div(v, divisor); }), kQuotientCost,
-        !is_exact);
+    const std::string text = is_exact ? fmt::format("{}/{}", name, divisor)
+                                      : fmt::format("ceil_div({}, {})", name, divisor);
+    add(text, mapped(values, [&](std::int64_t v) { return ceil_div(v, divisor); }),
+        quotients_.contains(text) ? kParameterCost : kQuotientCost, !is_exact);
+    add(fmt::format("{}({}, {})", kFloorDiv, name, divisor),
+        mapped(values, [&](std::int64_t v) { return v / divisor; }), kRoundedDownCost, true);
   }
 }
 
@@ -250,6 +259,11 @@ std::vector<std::string> texts_of(const std::vector<Dimension>& dimensions) {
   for (const Dimension& dimension : dimensions)
     texts.push_back(dimension.text);
   return texts;
+}
+
+bool is_rounded_down(const std::vector<Dimension>& dimensions) {
+  return std::ranges::any_of(
+      dimensions, [](const Dimension& dimension) { return dimension.text.starts_with(kFloorDiv); });
 }
 
 std::int64_t product_of(const std::vector<Dimension>& dimensions, std::size_t sample) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Dimension {
 };
 
 std::vector<std::string> texts_of(const std::vector<Dimension>& dimensions);
+/// Whether a dimension is a quotient that is rounded down: floor_div(n, 2).
+bool is_rounded_down(const std::vector<Dimension>& dimensions);
 /// The product in one sample.
 std::int64_t product_of(const std::vector<Dimension>& dimensions, std::size_t sample);
 /// "m*(n + 1)".
@@ -28,13 +31,15 @@ using ExtraFactor = Dimension;
 
 class ExtentFitter {
  public:
-  /// `names` are the parameters' names, and `samples` their values.
+  /// `names` are the parameters' names, and `samples` their values. `quotients` are texts such as
+  /// "n/2" that host code has: they are as simple as parameters.
   ExtentFitter(const std::vector<std::string>& names, const std::vector<Sizes>& samples,
-               const std::vector<ExtraFactor>& extras = {});
+               const std::vector<ExtraFactor>& extras = {}, std::set<std::string> quotients = {});
 
   /// The simplest product whose value is counts[s] in each sample s: of parameters, of parameters
-  /// plus or minus a small constant, of rounded quotients such as ceil_div(n, 256), of the extra
-  /// factors, and of a constant. A constant by itself is one dimension. Empty if there is none.
+  /// plus or minus a small constant, of quotients such as n/2, ceil_div(n, 256) and floor_div(n,
+  /// 3), of the extra factors, and of a constant. A constant by itself is one dimension. Empty if
+  /// there is none.
   std::optional<std::vector<Dimension>> exact(const std::vector<std::int64_t>& counts) const;
 
   /// The smallest product of parameters, and a constant of at most 4, that is at least counts[s] in
@@ -58,6 +63,7 @@ class ExtentFitter {
   void extend(Search& search, std::size_t first, std::vector<std::size_t>& chosen,
               const std::vector<std::int64_t>& product, int cost) const;
 
+  std::set<std::string> quotients_;
   std::vector<Dimension> parameters_;
   std::vector<Candidate> candidates_;
 };

@@ -219,6 +219,40 @@ bool HostCode::mentions(std::string_view name, std::size_t begin, std::size_t en
   return false;
 }
 
+std::optional<Tokens> HostCode::memset_before(const Tokens& pointer, std::size_t at) const {
+  if (pointer.size() != 1 || !pointer[0].is_word()) return std::nullopt;
+  int closed = 0;  // blocks that ended before the launch
+  for (const File& file : files_) {
+    if (at < file.begin || at >= file.end) continue;
+    for (std::size_t i = at; i-- > file.begin;) {
+      if (is(i, "}")) ++closed;
+      if (is(i, "{") && closed > 0) --closed;
+      if (!tokens_[i].is(pointer[0].text)) continue;
+      return closed > 0 ? std::nullopt : byte_of_memset(i);
+    }
+  }
+  return std::nullopt;
+}
+
+/// The byte in cudaMemset(pointer, byte, …), if token i is the pointer, which may be cast.
+std::optional<Tokens> HostCode::byte_of_memset(std::size_t i) const {
+  std::size_t open = i - 1;
+  std::size_t after = i + 1;
+  if (is(open, "(") && is(after, ")")) {
+    --open;
+    ++after;
+  }
+  const bool is_cast = is(open, ")");
+  while (is(open, ")") || is(open, "*") || is(open, "void"))
+    --open;
+  if (is_cast && is(open, "(")) --open;
+  const bool is_memset =
+      open > 0 && is(open, "(") && (is(open - 1, "cudaMemset") || is(open - 1, "cudaMemsetAsync"));
+  if (!is_memset || !is(after, ",")) return std::nullopt;
+  const Tokens byte = part(after + 1, end_of_initializer(after + 1, tokens_.size()));
+  return byte.empty() ? std::nullopt : std::optional(byte);
+}
+
 bool HostCode::defines(std::string_view name) const {
   constexpr std::string_view kTypes[] = {"struct", "class", "enum", "using"};
   for (std::size_t i = 1; i < tokens_.size(); ++i) {
@@ -260,10 +294,18 @@ bool HostCode::declares_dim3(std::size_t i, const File& file) const {
   return false;
 }
 
+/// Whether token i is the variable, or the last one of a member's name.
+bool HostCode::ends_name(std::size_t i, std::string_view name) const {
+  const std::size_t dot = name.find('.');
+  const bool is_member = i > 1 && (is(i - 1, ".") || is(i - 1, ">"));
+  if (dot == std::string_view::npos) return !is_member && tokens_[i].is(name);
+  return is_member && tokens_[i].is(name.substr(dot + 1)) && is(i - 1, ".") &&
+         is(i - 2, name.substr(0, dot));
+}
+
 /// The value that the variable at token i gets there.
 std::optional<HostValue> HostCode::value_at(std::size_t i, const File& file) const {
-  const bool is_member = i > file.begin && (is(i - 1, ".") || is(i - 1, ">"));
-  if (is_member || i + 1 >= file.end) return std::nullopt;
+  if (i + 1 >= file.end) return std::nullopt;
   if (is(i + 1, "=") && !is(i + 2, "="))
     return HostValue{part(i + 2, end_of_initializer(i + 2, file.end)), false, i};
   const bool is_constructed = (is(i + 1, "(") || is(i + 1, "{")) && declares_dim3(i, file);
@@ -300,7 +342,7 @@ std::optional<HostValue> HostCode::value_in(const File& file, std::string_view n
         return value_at(i - 1, file);
       continue;
     }
-    if (closed > 0 || !tokens_[i].is(name)) continue;
+    if (closed > 0 || !ends_name(i, name)) continue;
     if (is_changed_at(i)) return std::nullopt;
     if (auto found = value_at(i, file)) {
       // A loop changes its variable: for (int n = 1; …).
@@ -329,7 +371,7 @@ std::optional<HostValue> HostCode::constant_in(const File& file, std::string_vie
       is_constant = false;
     } else if (is(i, "const") || is(i, "constexpr")) {
       is_constant = true;
-    } else if (is_constant && tokens_[i].is(name)) {
+    } else if (is_constant && ends_name(i, name)) {
       if (auto found = value_at(i, file)) return found;
     }
   }

@@ -64,12 +64,16 @@ class HostCode {
   HostPlace place_of(std::size_t at) const;
   /// Whether the name is a token from `begin` to before `end`.
   bool mentions(std::string_view name, std::size_t begin, std::size_t end) const;
+  /// The second argument of the call of cudaMemset() before token `at` that sets `pointer`, a
+  /// variable. Empty if there is none in an open block, or if the text mentions the variable after
+  /// the call.
+  std::optional<Tokens> memset_before(const Tokens& pointer, std::size_t at) const;
   /// Whether the text defines a function or a type of this name.
   bool defines(std::string_view name) const;
   /// Null if there is no macro, or function of one return statement, of this name.
   const HostMacro* macro(std::string_view name) const;
-  /// The value that a variable has at token `at`; empty if the text does not give one: a parameter,
-  /// a loop's variable, or one that is changed by ++ or +=.
+  /// The value that a variable, or a member such as "grid.x", has at token `at`; empty if the text
+  /// does not give one: a parameter, a loop's variable, or one that is changed by ++ or +=.
   std::optional<HostValue> value(std::string_view name, std::size_t at) const;
 
  private:
@@ -91,7 +95,9 @@ class HostCode {
   std::optional<TextLaunch> launch_at(std::size_t open, const File& file) const;
   std::size_t opening_before(std::size_t close, const File& file) const;
   std::optional<HostValue> value_in(const File& file, std::string_view name, std::size_t at) const;
+  std::optional<Tokens> byte_of_memset(std::size_t i) const;
   bool declares_dim3(std::size_t i, const File& file) const;
+  bool ends_name(std::size_t i, std::string_view name) const;
   std::optional<HostValue> value_at(std::size_t i, const File& file) const;
   bool is_changed_at(std::size_t i) const;
   std::optional<HostValue> constant_in(const File& file, std::string_view name) const;

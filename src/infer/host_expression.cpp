@@ -43,6 +43,8 @@ std::int64_t bytes_of_type(const CType& type) {
   throw HostExpressionError(fmt::format("the size of {}", shorten(type.text)));
 }
 
+constexpr std::string_view kSides = "xyz";  ///< members of dim3
+
 bool is_number(const SourceToken& token) {
   return !token.text.empty() && std::isdigit(static_cast<unsigned char>(token.text[0])) != 0;
 }
@@ -229,7 +231,30 @@ class HostParser {
     return real_node(*real);
   }
 
+  /// Whether the expression continues with a member, an element or a call.
+  bool is_continued(std::size_t ahead) const {
+    const bool is_pointee = is("-", ahead) && is(">", ahead + 1);
+    return is(".", ahead) || is("[", ahead) || is("(", ahead) || is_pointee;
+  }
+
+  /// The name of the alias that the next tokens are, if they are more than a variable; passes them.
+  std::optional<std::string> longer_alias() {
+    if (!is_continued(1) || scope_.bound.contains(tokens_[at_].text)) return std::nullopt;
+    for (const auto& [text, name] : scope_.aliases) {
+      std::string_view rest = text;
+      std::size_t count = 0;
+      while (!rest.empty() && at_ + count < tokens_.size() &&
+             rest.starts_with(tokens_[at_ + count].text))
+        rest.remove_prefix(tokens_[at_ + count++].text.size());
+      if (count < 2 || !rest.empty() || is_continued(count)) continue;
+      at_ += count;
+      return name;
+    }
+    return std::nullopt;
+  }
+
   NodePointer named() {
+    if (const auto alias = longer_alias()) return name_node(*alias);
     std::string name(tokens_[at_++].text);
     while (is(":") && is(":", 1) && at_ + 2 < tokens_.size()) {
       name = tokens_[at_ + 2].text;
@@ -244,9 +269,8 @@ class HostParser {
     if (is("(") && type_named(name).element != CElement::unknown)
       return parsed_in(bracket(), scope_);
     if (is("(")) return call(name);
-    if (takes(".")) return member(name);
-    const bool is_pointee = is("-") && is(">", 1);
-    if (is("[") || is_pointee) fail();
+    if (is("[")) fail();
+    if (is_continued(0)) return member(name);
     if (name == "true" || name == "false") return integer_node(name == "true" ? 1 : 0);
     return variable(name);
   }
@@ -272,14 +296,24 @@ class HostParser {
     }
   }
 
-  /// grid.x
+  /// grid.x, or a member that the text assigns a value to.
   NodePointer member(const std::string& name) {
-    if (at_ >= tokens_.size()) fail();
-    const std::size_t which = std::string_view("xyz").find(tokens_[at_].text);
+    std::string path = name;
+    while (is(".") || is("-")) {
+      const std::size_t size = is(".") ? 1 : 2;
+      if (at_ + size >= tokens_.size()) fail();
+      path += fmt::format("{}{}", is(".") ? "." : "->", tokens_[at_ + size].text);
+      at_ += size + 1;
+      const bool is_next = is(".") || (is("-") && is(">", 1));
+      if (!is_next) break;
+    }
+    if (const auto assigned = scope_.code.value(path, scope_.at))
+      return parsed_in(assigned->tokens,
+                       {scope_.code, scope_.aliases, assigned->at, {}, scope_.depth + 1});
+    const std::size_t which = kSides.find(path.back());
     const auto value = scope_.code.value(name, scope_.at);
-    if (tokens_[at_].text.size() != 1 || which == std::string_view::npos || !value)
-      throw HostExpressionError(fmt::format("{}.{}", shorten(name), tokens_[at_].text));
-    ++at_;
+    if (path.size() != name.size() + 2 || which == kSides.npos || !value)
+      throw HostExpressionError(shorten(path));
     const Scope outer{scope_.code, scope_.aliases, value->at, {}, scope_.depth + 1};
     const std::vector<NodePointer> sizes = dimensions_in(value->tokens, outer);
     return which < sizes.size() ? sizes[which] : integer_node(1);
@@ -314,6 +348,19 @@ Tokens without_ends(const Tokens& tokens) {
   return {tokens.begin() + 1, tokens.end() - 1};
 }
 
+/// Replaces sizes that the text assigns to members: grid.z = batch.
+void set_assigned_sides(std::vector<NodePointer>& sizes, std::string_view name,
+                        const Scope& scope) {
+  for (std::size_t d = 0; d < kSides.size(); ++d) {
+    const auto assigned = scope.code.value(fmt::format("{}.{}", name, kSides[d]), scope.at);
+    if (!assigned) continue;
+    while (sizes.size() <= d)
+      sizes.push_back(integer_node(1));
+    const Scope outer{scope.code, scope.aliases, assigned->at, {}, scope.depth + 1};
+    sizes[d] = HostParser(assigned->tokens, outer).parse_all();
+  }
+}
+
 /// The sizes of dim3(…), {…}, the name of a dim3, or one number.
 std::vector<NodePointer> dimensions_in(const Tokens& tokens, const Scope& scope) {
   constexpr int kMaxDepth = 32;
@@ -336,7 +383,10 @@ std::vector<NodePointer> dimensions_in(const Tokens& tokens, const Scope& scope)
     const bool is_dim3 = value && (value->is_constructed ||
                                    (!value->tokens.empty() && value->tokens[0].is("dim3")) ||
                                    (value->tokens.size() == 1 && value->tokens[0].is_word()));
-    if (is_dim3) return dimensions_in(value->tokens, outer);
+    std::vector<NodePointer> sizes;
+    if (is_dim3) sizes = dimensions_in(value->tokens, outer);
+    set_assigned_sides(sizes, tokens[0].text, scope);
+    if (!sizes.empty()) return sizes;
   }
   std::vector<NodePointer> sizes;
   for (const Tokens& part : comma_parts(inner))
@@ -349,6 +399,24 @@ std::vector<NodePointer> dimensions_in(const Tokens& tokens, const Scope& scope)
 }
 
 }  // namespace
+
+std::string alias_text(const Tokens& tokens) {
+  if (tokens.empty() || !tokens[0].is_word() || is_number(tokens[0])) return "";
+  std::string text(tokens[0].text);
+  for (std::size_t i = 1; i < tokens.size();) {
+    const bool is_dot = tokens[i].is(".");
+    const bool is_pointee = i + 1 < tokens.size() && tokens[i].is("-") && tokens[i + 1].is(">");
+    const bool is_bracket = tokens[i].is("[") || tokens[i].is("(");
+    const std::size_t end = is_bracket ? after_bracket(tokens, i) : i + (is_dot ? 2 : 3);
+    // A call of a function that is no member may compute anything.
+    if (!(is_dot || is_pointee || is_bracket) || end > tokens.size() ||
+        (i == 1 && tokens[i].is("(")))
+      return "";
+    for (; i < end; ++i)
+      text += tokens[i].text;
+  }
+  return text;
+}
 
 own::NodePointer HostExpressions::expression(const Tokens& tokens) const {
   const Scope scope{code_, aliases_, at_};

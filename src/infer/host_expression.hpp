@@ -12,8 +12,13 @@
 
 namespace gpuexp::infer {
 
-/// Names in the declaration, by the names of host variables. Their values are not looked up.
+/// Names in the declaration, by the names of host variables, or by other texts without spaces that
+/// stand for a number: "config.width", "shape[0]". Their values are not looked up.
 using Aliases = std::map<std::string, std::string, std::less<>>;
+
+/// The key of Aliases for these tokens: a variable, a member, an element or the result of a member
+/// function. Empty for other expressions.
+std::string alias_text(const Tokens& tokens);
 
 class HostExpressions {
  public:

@@ -1,25 +1,14 @@
 #include "infer/inferred_variant.hpp"
 
-#include <algorithm>
+#include <numeric>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "base/text.hpp"
+#include "infer/monomial.hpp"
 
 namespace gpuexp::infer {
-
-namespace {
-
-/// The factors of the number of elements, in alphabetical order.
-std::vector<std::string> factors_of(const InferredBuffer& buffer) {
-  std::vector<std::string> factors = split(fmt::format("{}", fmt::join(buffer.extents, "*")), '*');
-  std::ranges::sort(factors);
-  return factors;
-}
-
-}  // namespace
 
 InferredVariant variant_of(std::string id, InferredKernel kernel) {
   InferredVariant variant;
@@ -33,8 +22,14 @@ InferredVariant variant_of(std::string id, InferredKernel kernel) {
   return variant;
 }
 
+void add_multiple(InferredParameter& parameter, std::int64_t multiple_of) {
+  parameter.multiple_of = std::lcm(parameter.multiple_of, multiple_of);
+  auto* const value = std::get_if<std::int64_t>(&parameter.value);
+  if (value) *value = ceil_div(*value, parameter.multiple_of) * parameter.multiple_of;
+}
+
 bool have_equal_sizes(const InferredBuffer& a, const InferredBuffer& b) {
-  return factors_of(a) == factors_of(b);
+  return monomial_of(a.extents) == monomial_of(b.extents);
 }
 
 }  // namespace gpuexp::infer

@@ -1,6 +1,7 @@
 // Variants of an inferred declaration: one launch, or several that follow each other.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct InferredVariant {
 
 /// A variant of one launch.
 InferredVariant variant_of(std::string id, InferredKernel kernel);
+
+/// Makes the parameter a multiple of one more number; rounds its value up.
+void add_multiple(InferredParameter& parameter, std::int64_t multiple_of);
 
 /// Whether the extents have equal products, as far as the texts show.
 bool have_equal_sizes(const InferredBuffer& a, const InferredBuffer& b);

@@ -57,6 +57,8 @@ struct Execution {
 bool are_same(const ResolvedLaunch& a, const ResolvedLaunch& b) {
   const auto text = [](const ResolvedLaunch& launch) {
     std::string all = launch.shared_bytes ? launch.shared_bytes->text() : "";
+    for (const LaunchMemset& memset : launch.memsets)
+      all += fmt::format(";{}={}", memset.argument, memset.byte);
     for (const auto* expressions : {&launch.grid, &launch.block, &launch.arguments})
       for (const own::Expression& expression : *expressions)
         all += ";" + expression.text();

@@ -17,6 +17,15 @@ namespace gpuexp::infer {
 
 namespace {
 
+/// A buffer for the pointer, without role and extents. A pointer to vectors gets one of numbers.
+InferredBuffer buffer_of(std::string name, const KernelParameter& pointer) {
+  InferredBuffer buffer;
+  buffer.name = std::move(name);
+  buffer.type = own::lane_element_type(pointer.type).value();
+  if (pointer.type.lanes > 1) buffer.declared_type = own::lane_type(pointer.type).text;
+  return buffer;
+}
+
 class Inference {
  public:
   Inference(const KernelSignature& kernel, KernelProbe probe)
@@ -34,6 +43,9 @@ class Inference {
     result.notes = result.launch.notes;
     for (std::size_t j = 0; j < pointers_.size(); ++j)
       result.buffers.push_back(buffer(j, result.notes));
+    std::erase_if(result.launch.memsets, [&](const LaunchMemset& memset) {
+      return !needed_memsets_.contains(memset.argument);
+    });
     add_parameters(result);
     if (fills_.empty() && differs_with_contents())
       result.notes.push_back(
@@ -48,7 +60,7 @@ class Inference {
   bool may_be_index(std::size_t pointer) const {
     const TouchedElements& touched = best_.runs.front().touched.pointers[pointer];
     const KernelParameter& parameter = kernel_.parameters[pointers_[pointer]];
-    const auto type = own::element_type(parameter.type);
+    const auto type = own::lane_element_type(parameter.type);
     return type && own::is_integer(*type) && *type != DataType::boolean && touched.is_read &&
            !touched.is_written;
   }
@@ -122,19 +134,21 @@ class Inference {
 
   // ---- results
 
-  std::vector<std::string> extents(std::size_t pointer) const {
+  /// The extents; sets the order and the constant factors of the fitted dimensions.
+  std::vector<std::string> extents(std::size_t pointer) {
     constexpr std::size_t kMaxRank = 4;
-    const PointerFit& fit = best_.fits[pointer];
+    PointerFit& fit = best_.fits[pointer];
     if (fit.dimensions.size() < 2) return texts_of(fit.dimensions);
     std::vector<BlockSets> blocks;
     for (std::size_t s = 0; s < best_.runs.size(); ++s)
       blocks.push_back({s, &best_.runs[s].touched.pointers[pointer].of_blocks});
-    const auto ordered = ordered_dimensions(fit.dimensions, blocks);
-    if (ordered && ordered->size() <= kMaxRank) return texts_of(*ordered);
-    return {product_text(fit.dimensions)};
+    auto ordered = ordered_dimensions(fit.dimensions, blocks);
+    if (!ordered || ordered->size() > kMaxRank) return {product_text(fit.dimensions)};
+    fit.dimensions = std::move(*ordered);
+    return texts_of(fit.dimensions);
   }
 
-  BufferRole role(std::size_t pointer, std::vector<std::string>& notes) const {
+  BufferRole role(std::size_t pointer, std::vector<std::string>& notes) {
     bool is_written = false;
     bool is_read_first = false;
     bool is_whole = true;
@@ -145,13 +159,23 @@ class Inference {
       is_whole &= touched.written == product_of(best_.fits[pointer].dimensions, s);
     }
     if (!is_written) return BufferRole::input;
+    if (is_whole && !is_read_first) return BufferRole::output;
+    if (is_set_before(pointer)) {
+      needed_memsets_.insert(pointers_[pointer]);
+      return BufferRole::output;
+    }
     if (is_read_first) return BufferRole::in_out;
-    if (is_whole) return BufferRole::output;
     notes.push_back(
         fmt::format("assumed: {} is in_out, because the kernel does not write all of "
                     "its elements",
                     name_of_pointer(pointer)));
     return BufferRole::in_out;
+  }
+
+  /// Whether host code sets the buffer before the launch.
+  bool is_set_before(std::size_t pointer) const {
+    return std::ranges::find(probe_.launch().memsets, pointers_[pointer],
+                             &LaunchMemset::argument) != probe_.launch().memsets.end();
   }
 
   std::string name_of_pointer(std::size_t pointer) const {
@@ -191,8 +215,9 @@ class Inference {
     if (last.lowest < 0)
       notes.push_back(fmt::format("the kernel accesses {} before {}",
                                   -last.lowest == 1 ? "an element" : "elements", name));
-    InferredBuffer buffer{name, *own::element_type(kernel_.parameters[pointers_[j]].type),
-                          role(j, notes), extents(j), ""};
+    InferredBuffer buffer = buffer_of(name, kernel_.parameters[pointers_[j]]);
+    buffer.role = role(j, notes);
+    buffer.extents = extents(j);
     buffer.is_read = last.is_read;
     if (buffer.role == BufferRole::in_out && last.is_atomic) buffer.fill = "zeros";
     if (j < fills_.size() && !fills_[j].empty()) {
@@ -227,6 +252,7 @@ class Inference {
   Value size_for(const LaunchParameter& parameter, std::int64_t multiple_of, std::size_t rank,
                  std::int64_t of_sample) const {
     constexpr std::int64_t kSizes[] = {1 << 20, 1 << 10, 1 << 7, 1 << 5};
+    constexpr std::int64_t kMaxOfGrid = 16;  // as a batch
     if (parameter.value) {
       const auto given = std::get<std::int64_t>(*parameter.value);
       if (given > 0 && given % multiple_of == 0) return *parameter.value;
@@ -237,15 +263,17 @@ class Inference {
       });
     });
     if (!is_size) return of_sample;
-    return std::max(kSizes[std::min(rank, std::size(kSizes)) - 1], multiple_of);
+    std::int64_t size = kSizes[std::min(rank, std::size(kSizes)) - 1];
+    if (parameter.is_of_grid && probe_.sized().size() > 1) size = std::min(size, kMaxOfGrid);
+    return ceil_div(size, multiple_of) * multiple_of;
   }
 
-  /// The smallest power of two of which the parameter must be a multiple, while the others keep
-  /// the attempt's multiple.
+  /// The smallest number of which the parameter must be a multiple, while the others keep the
+  /// attempt's multiple.
   std::int64_t refined_multiple(std::size_t index) {
     if (best_.multiple_of == 1 || !best_.is_settled()) return best_.multiple_of;
-    for (std::int64_t multiple = 1; multiple < best_.multiple_of; multiple *= 2)
-      if (is_enough(index, multiple)) return multiple;
+    for (std::int64_t multiple = 1; multiple < best_.multiple_of; ++multiple)
+      if (best_.multiple_of % multiple == 0 && is_enough(index, multiple)) return multiple;
     return best_.multiple_of;
   }
 
@@ -253,7 +281,7 @@ class Inference {
     constexpr std::size_t kTried = 2;
     for (std::size_t s = 0; s < std::min(kTried, best_.runs.size()); ++s) {
       Sizes sizes = best_.runs[s].sizes;
-      // An odd multiple, so that no larger power of two divides the size.
+      // So that no larger divisor of the attempt's multiple divides the size.
       sizes[index] += static_cast<std::int64_t>(s == 0 ? 1 : -1) * multiple;
       try {
         const ProbeRun run = probe_.run(sizes);
@@ -285,6 +313,8 @@ class Inference {
   std::vector<std::size_t> pointers_;  ///< positions of the pointers among the parameters
   SizedRuns best_;
   std::vector<std::string> fills_;  ///< one per pointer, or none
+  /// Positions of buffers that the kernel adds to, or stores to in part, after a memset.
+  std::set<std::size_t> needed_memsets_;
   bool keeps_last_sizes_ = false;
 };
 
@@ -297,27 +327,38 @@ InferredKernel without_sizes(const KernelSignature& kernel, const ResolvedLaunch
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const KernelParameter& parameter = kernel.parameters[i];
     if (!parameter.is_pointer) continue;
-    result.buffers.push_back({launch.arguments[i].text(),
-                              *own::element_type(parameter.type),
-                              parameter.is_const ? BufferRole::input : BufferRole::output,
-                              {"SIZE"},
-                              ""});
+    InferredBuffer buffer = buffer_of(launch.arguments[i].text(), parameter);
+    buffer.role = parameter.is_const ? BufferRole::input : BufferRole::output;
+    buffer.extents = {"SIZE"};
+    result.buffers.push_back(std::move(buffer));
   }
   for (const LaunchParameter& parameter : launch.parameters)
     if (parameter.value) result.parameters.push_back({parameter.name, *parameter.value, 1});
   return result;
 }
 
-}  // namespace
+bool uses(const InferredBuffer& buffer, const std::string& parameter) {
+  return std::ranges::any_of(buffer.extents, [&](const std::string& extent) {
+    return own::Expression::parse(extent).names().contains(parameter);
+  });
+}
 
-InferredKernel inferred_kernel(const ProbedKernel& kernel,
-                               const std::optional<ResolvedLaunch>& launch,
-                               sim::Simulator& simulator, ProbeBudget budget) {
-  ResolvedLaunch used =
-      launch ? *launch : launch_with_assumed_block(kernel.signature, kernel.has_block_y);
-  if (used.grid.empty())
-    assume_grid(used, kernel.signature, kernel.address, kernel.has_grid_y, simulator, budget);
-  KernelProbe probe(kernel.signature, kernel.address, used, simulator, budget);
+/// Whether the size of a buffer depends on each parameter that only the grid has.
+bool explains_sizes_of_grid(const InferredKernel& kernel) {
+  return kernel.has_sizes &&
+         std::ranges::all_of(kernel.launch.parameters, [&](const LaunchParameter& parameter) {
+           return !parameter.is_of_grid ||
+                  std::ranges::any_of(kernel.buffers, [&](const InferredBuffer& buffer) {
+                    return uses(buffer, parameter.name);
+                  });
+         });
+}
+
+InferredKernel inferred_with(const ProbedKernel& kernel, ResolvedLaunch launch,
+                             sim::Simulator& simulator, ProbeBudget budget) {
+  if (launch.grid.empty())
+    assume_grid(launch, kernel.signature, kernel.address, kernel.has_grid_y, simulator, budget);
+  KernelProbe probe(kernel.signature, kernel.address, launch, simulator, budget);
   try {
     InferredKernel result = Inference(kernel.signature, std::move(probe)).inferred();
     if (budget.warp_instructions == 0)
@@ -325,8 +366,30 @@ InferredKernel inferred_kernel(const ProbedKernel& kernel,
           "not tried: more sizes and contents, because executing the kernel takes long");
     return result;
   } catch (const InferenceError& error) {
-    return without_sizes(kernel.signature, used, error.what());
+    return without_sizes(kernel.signature, launch, error.what());
   }
+}
+
+}  // namespace
+
+InferredKernel inferred_kernel(const ProbedKernel& kernel,
+                               const std::optional<ResolvedLaunch>& launch,
+                               sim::Simulator& simulator, ProbeBudget budget) {
+  if (!launch)
+    return inferred_with(kernel, launch_with_assumed_block(kernel.signature, kernel.has_block_y),
+                         simulator, budget);
+  // A number of blocks that determines no size only cuts the work into parts.
+  if (std::ranges::any_of(launch->parameters, &LaunchParameter::is_of_grid)) {
+    InferredKernel result = inferred_with(kernel, *launch, simulator, budget);
+    if (explains_sizes_of_grid(result)) {
+      for (const LaunchParameter& parameter : launch->parameters)
+        if (parameter.is_of_grid)
+          result.notes.push_back(fmt::format(
+              "assumed: {} is a size of its own; only the grid depends on it", parameter.name));
+      return result;
+    }
+  }
+  return inferred_with(kernel, without_sizes_of_grid(*launch), simulator, budget);
 }
 
 }  // namespace gpuexp::infer

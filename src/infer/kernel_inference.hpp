@@ -25,6 +25,7 @@ struct InferredBuffer {
   BufferRole role = BufferRole::input;
   std::vector<std::string> extents;  ///< one to four
   std::string fill;                  ///< contents as declared; empty: the default
+  std::string declared_type;         ///< empty if the kernel's parameter shows the type
   bool is_read = true;               ///< in_out buffers may be stored to only in part
 };
 

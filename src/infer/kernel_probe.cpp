@@ -107,7 +107,8 @@ ProbeRun KernelProbe::run(const Sizes& sizes, const own::Names& values, const Sh
     const own::Expression& argument = launch_.arguments[i];
     ProbedArgument added;
     if (parameter.is_pointer) {
-      added.pointer = ProbedPointer{argument.text(), own::element_type(parameter.type).value()};
+      added.pointer =
+          ProbedPointer{argument.text(), own::lane_element_type(parameter.type).value()};
       if (pointers < contents.size() && contents[pointers]) {
         added.pointer->contents = [&values, of = contents[pointers]](std::int64_t element) {
           return of(values, element);

@@ -80,8 +80,14 @@ class LaunchResolver {
     if (launch_.arguments.size() != kernel_.parameters.size())
       throw HostExpressionError(fmt::format("{} arguments for {} parameters",
                                             launch_.arguments.size(), kernel_.parameters.size()));
-    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i)
-      find_alias(i);
+    for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
+      if (kernel_.parameters[i].is_pointer) {
+        find_memset(i);
+      } else {
+        find_alias(i);
+      }
+    }
+    settle_unknown();
     settle_computed();
     const HostExpressions host(code_, launch_.at, aliases_);
     resolved_.block = expressions(host.dimensions(launch_.block));
@@ -121,29 +127,54 @@ class LaunchResolver {
           "'{}', which is a variable of the host code and another parameter of the kernel", name));
   }
 
+  /// A byte that host code stores to the whole buffer before the launch.
+  void find_memset(std::size_t i) {
+    const auto tokens = code_.memset_before(launch_.arguments[i], launch_.at);
+    if (!tokens) return;
+    try {
+      constexpr std::int64_t kMaxByte = 255;
+      const auto value = constant_of(*HostExpressions(code_, launch_.at).expression(*tokens));
+      if (value) resolved_.memsets.push_back({i, *value & kMaxByte});
+    } catch (const HostExpressionError&) {
+      // The buffer has contents that the text does not say.
+    }
+  }
+
   /// A number's argument is a variable that the declaration knows by the parameter's name, a
   /// constant, which becomes the parameter's value, or an expression.
   void find_alias(std::size_t i) {
-    if (kernel_.parameters[i].is_pointer) return;
     const Tokens& argument = launch_.arguments[i];
     const std::string name = declared_name(kernel_.parameters[i], i);
+    const std::string text = alias_text(argument);
     NodePointer value;
     try {
       value = HostExpressions(code_, launch_.at).expression(argument);
-    } catch (const HostExpressionError& error) {
-      resolved_.notes.push_back(
-          fmt::format("assumed: {} is a size of its own; the host code "
-                      "computes it from {}",
-                      name, error.what()));
+    } catch (const HostExpressionError&) {
+      if (!text.empty()) aliases_.emplace(text, name);
+      if (text.empty()) unknown_.push_back(i);
       return;
     }
     LaunchParameter& declared = *find_parameter(name);
     declared.value = literal_of(*value, declared.is_real);
-    const bool is_variable = is_single_name(argument);
-    if (is_variable && (declared.value || value->kind == NodeKind::name)) {
-      aliases_.emplace(argument[0].text, name);
+    if (!text.empty() && (declared.value || value->kind == NodeKind::name)) {
+      aliases_.emplace(text, name);
     } else if (!declared.value && !declared.is_real) {
       computed_.push_back(i);
+    }
+  }
+
+  /// Expressions of other arguments, such as members of structures, are computed. Others are not
+  /// known.
+  void settle_unknown() {
+    for (const std::size_t i : unknown_) {
+      try {
+        HostExpressions(code_, launch_.at, aliases_).expression(launch_.arguments[i]);
+        computed_.push_back(i);
+      } catch (const HostExpressionError& error) {
+        resolved_.notes.push_back(
+            fmt::format("assumed: {} is a size of its own; the host code computes it from {}",
+                        declared_name(kernel_.parameters[i], i), error.what()));
+      }
     }
   }
 
@@ -159,8 +190,9 @@ class LaunchResolver {
         return is_parameter(name) && !is_ambiguous(name);
       });
       const std::string declared = declared_name(kernel_.parameters[i], i);
-      if (is_single_name(argument) && !is_of_arguments) {
-        aliases_.emplace(argument[0].text, declared);
+      const std::string text = alias_text(argument);
+      if (!text.empty() && !is_of_arguments) {
+        aliases_.emplace(text, declared);
         continue;
       }
       resolved_.arguments[i] = computed;
@@ -191,23 +223,39 @@ class LaunchResolver {
     }
   }
 
-  /// The grid remains empty if it depends on more than the arguments and the block.
+  /// Whether a variable that is no argument may be a size of its own: the number of blocks along
+  /// one of the last dimensions, or along the first one of a kernel without another size.
+  bool may_be_size(const std::string& name, const std::vector<Expression>& grid) const {
+    const bool has_size =
+        std::ranges::any_of(resolved_.parameters, [](const LaunchParameter& parameter) {
+          return !parameter.is_real && !parameter.is_fixed && !parameter.is_of_grid;
+        });
+    return !is_ambiguous(name) && (!has_size || !grid.front().names().contains(name));
+  }
+
+  /// The grid remains empty if it depends on more than the arguments, the block, and variables that
+  /// may be sizes.
   void add_grid(const HostExpressions& host) {
     std::vector<Expression> grid;
+    std::set<std::string> sizes;
     std::string why;
     try {
       grid = expressions(host.dimensions(launch_.grid));
-      for (const std::string& name : names_in(grid))
-        if (!is_parameter(name) || is_ambiguous(name)) why = name;
+      for (const std::string& name : names_in(grid)) {
+        if (is_parameter(name) && !is_ambiguous(name)) continue;
+        if (may_be_size(name, grid)) {
+          sizes.insert(name);
+        } else {
+          why = name;
+        }
+      }
     } catch (const HostExpressionError& error) {
       why = error.what();
     }
-    if (why.empty()) {
-      resolved_.grid = std::move(grid);
-    } else {
-      resolved_.notes.push_back(
-          fmt::format("the text does not say how the grid follows from the arguments: {}", why));
-    }
+    if (!why.empty()) return resolved_.notes.push_back(unknown_grid_note(why));
+    resolved_.grid = std::move(grid);
+    for (const std::string& name : sizes)
+      resolved_.parameters.push_back({name, false, std::nullopt, false, true});
   }
 
   const KernelSignature& kernel_;
@@ -216,9 +264,29 @@ class LaunchResolver {
   ResolvedLaunch resolved_;
   Aliases aliases_;
   std::vector<std::size_t> computed_;  ///< parameters whose arguments are expressions
+  std::vector<std::size_t> unknown_;   ///< parameters whose arguments have parts without a value
 };
 
 }  // namespace
+
+std::string unknown_grid_note(const std::string& cause) {
+  return fmt::format(
+      "not found: how the grid follows from the kernel's arguments; the host code computes it from "
+      "{}",
+      cause);
+}
+
+ResolvedLaunch without_sizes_of_grid(ResolvedLaunch launch) {
+  std::vector<std::string> names;
+  std::erase_if(launch.parameters, [&](const LaunchParameter& parameter) {
+    if (parameter.is_of_grid) names.push_back(parameter.name);
+    return parameter.is_of_grid;
+  });
+  if (names.empty()) return launch;
+  launch.grid.clear();
+  launch.notes.push_back(unknown_grid_note(fmt::format("{}", fmt::join(names, ", "))));
+  return launch;
+}
 
 std::string declared_name(const KernelParameter& parameter, std::size_t index) {
   const std::string& name = parameter.name;
@@ -235,17 +303,12 @@ std::string unsupported_parameter(const KernelSignature& kernel) {
   for (const KernelParameter& parameter : kernel.parameters) {
     const CType& type = parameter.type;
     const bool is_supported =
-        parameter.is_pointer ? own::element_type(type).has_value() : own::is_number(type);
+        parameter.is_pointer ? own::lane_element_type(type).has_value() : own::is_number(type);
     if (is_supported) continue;
     const std::string what = fmt::format("parameter '{}' ", parameter.spelled);
     if (!parameter.is_pointer)
       return what + "is not a number; expected bool, an integer type, float or double";
     if (type.text.ends_with('*')) return what + "is a pointer to pointers; expected one to numbers";
-    if (type.lanes > 1)
-      return what + fmt::format(
-                        "points to vectors of {0} numbers; declare a buffer of {0} times as "
-                        "many elements by hand, as in '{1} x[{0}*n]'",
-                        type.lanes, own::lane_type(type).text);
     return what + "points to a structure or to an unknown type; expected a pointer to numbers";
   }
   return "";

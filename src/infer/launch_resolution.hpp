@@ -1,6 +1,8 @@
 // A launch that host code writes, or one that is assumed, in terms of a declaration's parameters.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +21,14 @@ struct LaunchParameter {
   /// Whether the value does not vary with sizes: a flag, a type of less than 16 bits, or the number
   /// of threads of a block. Without a value it is 1.
   bool is_fixed = false;
+  /// Whether only the grid depends on it: a variable of the host code that is no argument.
+  bool is_of_grid = false;
+};
+
+/// A byte that host code stores to a whole buffer before the launch.
+struct LaunchMemset {
+  std::size_t argument = 0;  ///< position of the buffer among the arguments
+  std::int64_t byte = 0;     ///< 0 to 255
 };
 
 struct ResolvedLaunch {
@@ -29,6 +39,7 @@ struct ResolvedLaunch {
   std::vector<own::Expression> arguments;
   /// The names in all expressions, in the order of the kernel's parameters.
   std::vector<LaunchParameter> parameters;
+  std::vector<LaunchMemset> memsets;
   /// What was assumed, or where the launch was found: sentences for comments.
   std::vector<std::string> notes;
 };
@@ -47,6 +58,13 @@ ResolvedLaunch launch_by_names(const KernelSignature& kernel);
 /// The launch in the text. Throws HostExpressionError if the declaration cannot state it.
 ResolvedLaunch resolved_launch(const KernelSignature& kernel, const TextLaunch& launch,
                                const HostCode& code);
+
+/// Says that the text computes the grid from `cause`, which is no argument of the kernel.
+std::string unknown_grid_note(const std::string& cause);
+
+/// The launch without the parameters on which only its grid depends. If there are any, the grid is
+/// not known.
+ResolvedLaunch without_sizes_of_grid(ResolvedLaunch launch);
 
 /// The template arguments as C++: "32, float". Throws HostExpressionError if one is not a constant
 /// or the name of a type or function.

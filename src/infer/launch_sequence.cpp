@@ -183,7 +183,7 @@ class Sequence {
     if (known == variant_.parameters.end()) {
       variant_.parameters.push_back(std::move(parameter));
     } else {
-      known->multiple_of = std::max(known->multiple_of, parameter.multiple_of);
+      add_multiple(*known, parameter.multiple_of);
     }
   }
 
@@ -199,6 +199,7 @@ class Sequence {
       return;
     }
     is_read_last_[buffer.name] = buffer.role == BufferRole::input;
+    if (known->declared_type.empty()) known->declared_type = buffer.declared_type;
     if (known->role == BufferRole::input && buffer.role != BufferRole::input)
       known->role = BufferRole::in_out;
     if (!have_equal_sizes(*known, buffer)) {

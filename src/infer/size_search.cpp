@@ -1,11 +1,15 @@
 #include "infer/size_search.hpp"
 
 #include <functional>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "infer/host_tree.hpp"
 #include "infer/sample_sizes.hpp"
+#include "own/expression_tree.hpp"
 
 namespace gpuexp::infer {
 
@@ -16,6 +20,16 @@ std::string reason_of(const std::exception& error) {
   return fault
              ? fmt::format("{}{}{}", fault->words, fault->place.empty() ? "" : " at ", fault->place)
              : error.what();
+}
+
+/// Adds the quotients of names and constants, such as "n/2".
+void add_quotients(const own::Node& node, std::set<std::string>& texts) {
+  const bool is_of_name = node.kind == own::NodeKind::divide &&
+                          node.operand(0).kind == own::NodeKind::name &&
+                          node.operand(1).kind == own::NodeKind::integer;
+  if (is_of_name) texts.insert(text_of(node));
+  for (const own::NodePointer& operand : node.operands)
+    add_quotients(*operand, texts);
 }
 
 ExtentFitter fitter_for(const KernelProbe& probe, const SizedRuns& sized) {
@@ -34,7 +48,16 @@ ExtentFitter fitter_for(const KernelProbe& probe, const SizedRuns& sized) {
   if (!grid.empty()) add(grid[0], [](const Extent& extent) { return extent.x; });
   if (grid.size() > 1) add(grid[1], [](const Extent& extent) { return extent.y; });
   if (grid.size() > 2) add(grid[2], [](const Extent& extent) { return extent.z; });
-  return {probe.sized(), samples, extras};
+  std::set<std::string> quotients;
+  for (const auto* expressions : {&probe.launch().grid, &probe.launch().arguments})
+    for (const own::Expression& expression : *expressions)
+      add_quotients(expression.root(), quotients);
+  return {probe.sized(), samples, extras, std::move(quotients)};
+}
+
+PointerFit exact_fit(std::vector<Dimension> dimensions) {
+  const FitKind kind = is_rounded_down(dimensions) ? FitKind::rounded_down : FitKind::exact;
+  return {kind, std::move(dimensions)};
 }
 
 /// A kernel that leaves out the first elements of a buffer usually leaves out as many at its end.
@@ -54,8 +77,8 @@ PointerFit fit_of(const SizedRuns& sized, std::size_t pointer, const ExtentFitte
   const bool is_symmetric =
       of_symmetric && (!of_ends || of_ends->size() > of_symmetric->size() ||
                        texts_of(*of_ends).front().find(' ') != std::string::npos);
-  if (is_symmetric) return {FitKind::exact, *of_symmetric};
-  if (of_ends) return {FitKind::exact, *of_ends};
+  if (is_symmetric) return exact_fit(*of_symmetric);
+  if (of_ends) return exact_fit(*of_ends);
   if (const auto above = fitter.above(ends)) return {FitKind::above, *above};
   return {};
 }
@@ -90,7 +113,8 @@ std::ptrdiff_t SizedRuns::explained() const {
     return std::ranges::adjacent_find(d.values, std::not_equal_to<>()) != d.values.end();
   };
   return std::ranges::count_if(fits, [&](const PointerFit& fit) {
-    return fit.kind == FitKind::exact && std::ranges::any_of(fit.dimensions, follows_parameter);
+    const bool is_found = fit.kind == FitKind::exact || fit.kind == FitKind::rounded_down;
+    return is_found && std::ranges::any_of(fit.dimensions, follows_parameter);
   });
 }
 
@@ -123,14 +147,47 @@ std::optional<SizedRuns> runs_at_small(const KernelProbe& probe, std::string& wh
   return runs_at(probe, sample_sizes(count, 1, scale), 1, {}, why_not);
 }
 
+/// The number of which sizes must be a multiple so that constant divisors leave no remainder.
+std::int64_t divisor_in(const own::Node& node) {
+  std::int64_t divisor = 1;
+  for (const own::NodePointer& operand : node.operands)
+    divisor = std::lcm(divisor, divisor_in(*operand));
+  const bool is_quotient = node.kind == own::NodeKind::divide &&
+                           node.operand(1).kind == own::NodeKind::integer &&
+                           node.operand(1).integer > 0;
+  return is_quotient ? divisor * node.operand(1).integer : divisor;
+}
+
+/// Numbers of which all sizes are multiples, in the order of attempts.
+std::vector<std::int64_t> multiples_to_try(const KernelProbe& probe) {
+  // The last one has divisors that are not powers of two: a third of a size, or pixels of 3 bytes.
+  constexpr std::int64_t kMultiples[] = {32, 128, 256, 96};
+  // A product of many multiples of 32 has too many elements to execute.
+  constexpr std::size_t kMany = 4;
+  constexpr std::int64_t kSmallMultiple = 4;
+  constexpr std::int64_t kMaxDivisor = 1024;
+  std::int64_t divisor = 1;
+  for (const auto* expressions : {&probe.launch().grid, &probe.launch().arguments})
+    for (const own::Expression& expression : *expressions)
+      divisor = std::lcm(divisor, std::min(divisor_in(expression.root()), kMaxDivisor));
+  if (divisor > kMaxDivisor) divisor = 1;
+  std::vector<std::int64_t> multiples;
+  if (divisor == 1) multiples.push_back(1);
+  if (probe.sized().size() >= kMany) multiples.push_back(std::lcm(kSmallMultiple, divisor));
+  for (const std::int64_t multiple : kMultiples) {
+    const std::int64_t common = std::lcm(multiple, divisor);
+    if (std::ranges::find(multiples, common) == multiples.end()) multiples.push_back(common);
+  }
+  return multiples;
+}
+
 }  // namespace
 
 SizedRuns settled_runs(const KernelProbe& probe) {
-  constexpr std::int64_t kMultiples[] = {1, 32, 128, 256};
   std::string why_not = "no size was tried";
   std::optional<SizedRuns> best;
   std::string why_not_first;
-  for (const std::int64_t multiple_of : kMultiples) {
+  for (const std::int64_t multiple_of : multiples_to_try(probe)) {
     if (best && probe.sized().empty()) break;
     std::optional<SizedRuns> next = runs_at_multiples(probe, multiple_of, {}, why_not);
     if (!next && multiple_of == 1 && probe.takes_reserve()) next = runs_at_small(probe, why_not);

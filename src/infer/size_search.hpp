@@ -25,6 +25,9 @@ enum class FitKind {
   none,
   untouched,  ///< the kernel accesses none of its elements
   above,      ///< the kernel accesses a little less than the product
+  /// The product is exact, but a quotient in it is rounded down. At multiples of the divisor, the
+  /// sizes of more buffers may follow from the parameters.
+  rounded_down,
   exact,
 };
 
@@ -52,8 +55,9 @@ std::optional<SizedRuns> runs_at_multiples(const KernelProbe& probe, std::int64_
                                            const std::vector<Contents>& contents,
                                            std::string& why_not);
 
-/// The runs at the smallest multiples, of 1 and powers of two to 256, that explain all buffers, or
-/// else those that explain the most. Throws InferenceError.
+/// The runs at multiples of 1, of powers of two to 256 or of 96, and of the constant divisors of
+/// the grid and the arguments: the first ones that explain all buffers, or else those that explain
+/// the most. Throws InferenceError.
 SizedRuns settled_runs(const KernelProbe& probe);
 
 }  // namespace gpuexp::infer

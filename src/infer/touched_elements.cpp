@@ -177,7 +177,8 @@ class Recorder final : public sim::AccessListener {
 /// The first block, the last one and some between them.
 bool is_probed(std::int64_t block, std::int64_t blocks) {
   if (blocks <= kProbedBlocks) return true;
-  const std::int64_t at[kProbedBlocks] = {0, 1, blocks / 2 + 1, blocks - 1};
+  const std::int64_t at[kProbedBlocks] = {
+      0, 1, blocks / 3, blocks / 2 + 1, blocks - blocks / 3, blocks - 1};
   return std::find(std::begin(at), std::end(at), block) != std::end(at);
 }
 

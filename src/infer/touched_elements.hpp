@@ -33,7 +33,7 @@ struct TouchedElements {
 
   bool is_touched() const { return is_read || is_written; }
 };
-inline constexpr std::int64_t kProbedBlocks = 4;
+inline constexpr std::int64_t kProbedBlocks = 6;
 
 /// An argument of the launch that points to a buffer of its own, much larger than any problem.
 struct ProbedPointer {

@@ -87,6 +87,10 @@ CType lane_type(const CType& type) {
   return lane;
 }
 
+std::optional<DataType> lane_element_type(const CType& type) {
+  return element_type(lane_type(type));
+}
+
 bool is_integer(DataType type) {
   return unit_roundoff(type) == 0;
 }

@@ -21,6 +21,10 @@ std::int64_t size_of_number(const CType& type);
 /// The type of a buffer's elements; empty if buffers cannot have it.
 std::optional<DataType> element_type(const CType& type);
 
+/// The type of a buffer's elements for a pointer to this type: of float4, that of one lane. Empty
+/// if buffers cannot have it.
+std::optional<DataType> lane_element_type(const CType& type);
+
 /// The types of buffers' elements for messages: "float, double, …".
 std::string element_types_text();
 

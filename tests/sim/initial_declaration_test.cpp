@@ -1,70 +1,24 @@
 // Declarations that are inferred from the text and from executions of kernels (gpuexp init).
 #include "infer/initial_declaration.hpp"
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/foreign_clone.hpp"
+#include "sim/init_folder.hpp"
 #include "support/catch.hpp"
-#include "support/scratch_folder.hpp"
 #include "support/skip.hpp"
-#include "support/toolkit.hpp"
 
 namespace gpuexp::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Why this machine cannot compile kernel files; empty if it can.
-std::string missing_toolkit() {
-  return missing_tool({"nvcc", "cuobjdump", "nvdisasm"});
-}
-
-class InitFolder {
- public:
-  std::string write(const std::string& name, const std::string& text) const {
-    fs::create_directories((scratch_.path() / name).parent_path());
-    std::ofstream(scratch_.path() / name, std::ios::binary) << text;
-    return (scratch_.path() / name).string();
-  }
-  infer::InitialDeclaration declared(const std::string& name, const std::string& text) const {
-    return infer::initial_declaration({write(name, text), {}, {}}, compiler_);
-  }
-
- private:
-  ScratchFolder scratch_;
-  SourceCompiler compiler_{ToolkitTools::found(), ""};
-};
-
-/// "in x[n], out y[n]: n = 1048576 by 32", with multiples above 1.
-std::string summary(const infer::InferredVariant& variant) {
-  std::string text;
-  for (const infer::InferredBuffer& buffer : variant.buffers) {
-    const char* const role = buffer.role == BufferRole::input       ? "in"
-                             : buffer.role == BufferRole::output    ? "out"
-                             : buffer.role == BufferRole::workspace ? "workspace"
-                                                                    : "in_out";
-    text += fmt::format("{}{} {}[{}]", text.empty() ? "" : ", ", role, buffer.name,
-                        fmt::join(buffer.extents, "]["));
-    if (!buffer.fill.empty()) text += " = " + buffer.fill;
-  }
-  for (const infer::InferredParameter& parameter : variant.parameters)
-    if (parameter.multiple_of > 1)
-      text += fmt::format("; {} % {}", parameter.name, parameter.multiple_of);
-  return text;
-}
-
-std::map<std::string, std::string> summaries(const infer::InitialDeclaration& declaration) {
-  std::map<std::string, std::string> all;
-  for (const infer::InferredVariant& variant : declaration.variants)
-    all[variant.id] = summary(variant);
-  return all;
-}
 
 const std::string kKernels = R"(
 __global__ void add(const float* x, const float* y, float* z, int n) {
@@ -343,7 +297,6 @@ __global__ void convert(const int64_t* wide, const byte_t* bytes, const bool* fl
 }
 __global__ void move(Point* points, float by) { points[threadIdx.x].x += by; }
 __global__ void set(float* out, Point to) { out[threadIdx.x] = to.x; }
-__global__ void halve(float2* pairs) { pairs[threadIdx.x].x /= 2; }
 __global__ void each(float** rows) { rows[0][threadIdx.x] = 1; }
 void launch(int64_t* w, byte_t* b, bool* f, uint32_t* o, short* s, size_t n) {
   convert<<<(n + 63) / 64, 64>>>(w, b, f, o, s, n, index_t(3));
@@ -366,9 +319,6 @@ TEST_CASE("typedefs of integers are declared, and structures are refused", "[mac
                            "structure or to an unknown type; expected a pointer to numbers"));
   CHECK_THAT(notes, contains_text("set is not declared: parameter 'Point to' is not a number; "
                                   "expected bool, an integer type, float or double"));
-  CHECK_THAT(notes, contains_text("halve is not declared: parameter 'float2* pairs' points to "
-                                  "vectors of 2 numbers; declare a buffer of 2 times as many "
-                                  "elements by hand, as in 'float x[2*n]'"));
   CHECK_THAT(notes, contains_text("each is not declared: parameter 'float** rows' is a pointer to "
                                   "pointers; expected one to numbers"));
   CHECK_THAT(notes, !contains_text("convert is not declared"));

@@ -110,6 +110,11 @@ TEST_CASE("halos, quotients, sums and constants are recovered") {
   CHECK(fitted(2, 1, [](S s) { return s[0] + s[1] - 1; }) == "a + b - 1");
   CHECK(fitted(2, 1, [](S s) { return s[0] * ((s[1] + 31) / 32); }) == "a*ceil_div(b, 32)");
   CHECK(fitted(1, 32, [](S s) { return s[0] / 4; }) == "a/4");
+  CHECK(fitted(1, 96, [](S s) { return s[0] / 3; }) == "a/3");
+  CHECK(fitted(1, 32, [](S s) { return s[0] / 3; }) == "floor_div(a, 3)");
+  CHECK(fitted(2, 1, [](S s) { return (s[0] / 2) * (s[1] / 2); }) ==
+        "floor_div(a, 2)*floor_div(b, 2)");
+  CHECK(fitted(2, 32, [](S s) { return (s[0] / 2) * (s[1] / 4) * 3; }) == "a*b/8*3");
   SECTION("the simplest of several forms") {
     // Also ceil_div(a, 1) and a + 0.
     CHECK(fitted(1, 1, [](S s) { return s[0]; }) == "a");
@@ -119,6 +124,9 @@ TEST_CASE("halos, quotients, sums and constants are recovered") {
     CHECK(fitted(2, 1, [](S s) { return s[0] * s[1] - 7 * s[0] % 11; }) == "none");
     CHECK(fitted(1, 1, [](S) { return 0; }) == "none");
     CHECK(fitted(1, 1, [](S s) { return s[0] * s[0] + 3 * s[0] % 5; }) == "none");
+    // Whole tiles: the size must be a multiple of the tile.
+    CHECK(fitted(1, 1, [](S s) { return s[0] / 4 * 4; }) == "none");
+    CHECK(fitted(1, 1, [](S s) { return (s[0] + 2) / 3 * 3; }) == "none");
   }
 }
 
@@ -161,6 +169,40 @@ TEST_CASE("the tiles of blocks show which dimension is the row") {
   CHECK(order({tile(0, 8, 0, 8, 40), tile(8, 8, 16, 8, 40)}) == "ba");
   CHECK(order({tile(0, 1, 0, 64, 64), tile(1, 1, 0, 64, 64)}) == "none");  // one-dimensional
   CHECK(order({tile(0, 1, 0, 5, 70)}) == "ab");  // both orders fit: as given
+}
+
+TEST_CASE("constants are distributed among the dimensions as the tiles of blocks show") {
+  // At a = 64 and b = 96.
+  const auto order = [&](const std::vector<Dimension>& dimensions, const ElementSet& set) {
+    const std::vector<ElementSet> sets{set};
+    const auto ordered = ordered_dimensions(dimensions, {{0, &sets}});
+    std::string text;
+    for (const Dimension& dimension : ordered.value_or(std::vector<Dimension>{}))
+      text += "[" + dimension.text + "]";
+    return text;
+  };
+  const Dimension a{"a", {64}};
+  const Dimension b{"b", {96}};
+  const Dimension quarter{"b/4", {24}};
+  const Dimension four{"4", {4}};
+  CHECK(order({a, quarter}, tile(0, 16, 16, 16, 48)) == "[a/2][b/2]");
+  CHECK(order({a, quarter}, tile(0, 16, 8, 16, 24)) == "[a][b/4]");
+  CHECK(order({a, quarter}, tile(0, 8, 32, 32, 96)) == "[a/4][b]");
+  CHECK(order({a, b, four}, tile(2, 32, 32, 32, 192)) == "[2*a][2*b]");
+  SECTION("dimensions without gaps remain as given") {
+    CHECK(order({a, b, four}, tile(2, 32, 32, 32, 384)) == "[a][b][4]");
+    CHECK(order({a, b}, tile(0, 16, 16, 16, 96)) == "[a][b]");
+  }
+  SECTION("other expressions are not divided") {
+    CHECK(regrouped({{"a + 2", {66}}, {"b - 1", {95}}}).empty());
+    for (const std::vector<Dimension>& other : regrouped({{"a + 2", {66}}, quarter}))
+      CHECK(product_text(other) == "(a + 2)*b/4");
+  }
+  SECTION("products are equal, and whole") {
+    for (const std::vector<Dimension>& other : regrouped({a, quarter, {"3", {3}}}))
+      CHECK(product_of(other, 0) == 64 * 24 * 3);
+    CHECK(regrouped({{"a", {63}}, quarter}).size() == 1);  // 63/2 is not whole
+  }
 }
 
 }  // namespace

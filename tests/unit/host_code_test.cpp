@@ -54,6 +54,14 @@ TEST_CASE("a launch's grid and block are found in the text") {
       {"f<<<min(n, 1024), static_cast<int>(0x40)>>>(x);", "min(n, 1024) | 64"},
       {"const uint BM = 64, TM = 8; f<<<n, (BM * BM) / (TM * TM)>>>(x);", "n | 64"},
       {"f<<<n*(m + 1), 2 * (3 - 1)>>>(x);", "n*(m + 1) | 4"},
+      {"dim3 grid(w / 2 / 16, h / 2 / 16, batch); f<<<grid, 256>>>(x);",
+       "w/2/16, h/2/16, batch | 256"},
+      {"dim3 grid; grid.x = n / 64; grid.y = m; grid.z = 2; f<<<grid, 256>>>(x);",
+       "n/64, m, 2 | 256"},
+      {"dim3 grid(n / 64), block(64); grid.z = k; block.x = 32; f<<<grid, block>>>(x);",
+       "n/64, 1, k | 32"},
+      {"P p; p.n = 4096; f<<<p.n / 64, 64>>>(x);", "64 | 64"},
+      {"int half = w / 2; f<<<(half + 255) / 256, 256>>>(x);", "ceil_div(w/2, 256) | 256"},
   };
   for (const auto& [host, expected] : cases) {
     INFO(host);
@@ -163,9 +171,105 @@ TEST_CASE("arguments of a launch name the declaration's parameters") {
     CHECK(launch.block[0].text() == "256");
     CHECK(launch.parameters.size() == 2);
   }
+  SECTION("a member of a structure that is an argument is known by the parameter's name") {
+    for (const std::string member :
+         {"c.n", "p->n", "p->size.n", "this->n_", "shape[0]", "sizes[k + 1]", "t.size(0)"}) {
+      INFO(member);
+      const ResolvedLaunch launch =
+          resolved("#define UP(a) (((a) + 255) / 256)\nvoid g() { f<<<UP(" + member +
+                   "), 256>>>(d_x, d_y, " + member + ", 1); }");
+      REQUIRE(launch.grid.size() == 1);
+      CHECK(launch.grid[0].text() == "ceil_div(n, 256)");
+      CHECK(launch.arguments[2].text() == "n");
+      CHECK(launch.notes.size() == 1);
+    }
+  }
+  SECTION("an expression of members that are arguments is computed from them") {
+    const std::string source =
+        "__global__ void f(const float* x, float* y, int n, int m, int k);\n";
+    HostCode code;
+    code.add("a.cu", "void g() { f<<<c.n / 16, 16>>>(d_x, d_y, c.n * c.k, c.n, c.k); }");
+    const ResolvedLaunch launch =
+        resolved_launch(signatures({"_Z1fPKfPfiii"}, source).at(0), code.launches().at(0), code);
+    CHECK(launch.grid.at(0).text() == "m/16");
+    CHECK(launch.arguments[2].text() == "m*k");
+  }
+  SECTION("other members remain unknown, and a note names them") {
+    for (const std::string member : {"c.m", "d.n", "c.n.m", "c->n", "n.c", "c.n[0]"}) {
+      INFO(member);
+      const ResolvedLaunch launch =
+          resolved("void g() { f<<<(" + member + " + 255) / 256, 256>>>(d_x, d_y, c.n, 1); }");
+      CHECK(launch.grid.empty());
+      REQUIRE(launch.notes.size() == 2);
+      CHECK_THAT(launch.notes[1], contains_text("not found: how the grid follows from the "
+                                                "kernel's arguments; the host code computes it"));
+      CHECK_THAT(launch.notes[1], contains_text(member.substr(0, member.find('['))));
+    }
+  }
+  SECTION("a variable along another dimension than the first may be a size of its own") {
+    const ResolvedLaunch launch = resolved(
+        "void g(int n, int batch) { f<<<dim3((n + 255) / 256, 1, batch), 256>>>(d_x, d_y, n, 1); "
+        "}");
+    REQUIRE(launch.grid.size() == 3);
+    CHECK(launch.grid[2].text() == "batch");
+    REQUIRE(launch.parameters.size() == 3);
+    CHECK(launch.parameters[2].name == "batch");
+    CHECK(launch.parameters[2].is_of_grid);
+    CHECK(!launch.parameters[0].is_of_grid);
+    const ResolvedLaunch without = without_sizes_of_grid(launch);
+    CHECK(without.grid.empty());
+    CHECK(without.parameters.size() == 2);
+    CHECK_THAT(without.notes.back(), contains_text("batch"));
+  }
+  SECTION("a variable that only the first dimension has is no size, if there is another") {
+    const ResolvedLaunch launch =
+        resolved("void g(int n, int blocks) { f<<<dim3(blocks, blocks), 256>>>(d_x, d_y, n, 1); }");
+    CHECK(launch.grid.empty());
+    CHECK(launch.parameters.size() == 2);
+  }
   SECTION("another number of arguments is refused") {
     CHECK_THROWS_AS(resolved("f<<<1, 256>>>(d_x, d_y, 4);"), HostExpressionError);
   }
+}
+
+/// "ARGUMENT=BYTE" of the last launch in the text.
+std::string memsets(const std::string& host) {
+  const std::string kernel = "__global__ void f(const float* x, float* y, int n, float a);\n";
+  HostCode code;
+  code.add("a.cu", kernel + host);
+  std::string text;
+  for (const LaunchMemset& memset :
+       resolved_launch(signature(kernel), code.launches().back(), code).memsets)
+    text += std::to_string(memset.argument) + "=" + std::to_string(memset.byte);
+  return text;
+}
+
+TEST_CASE("a memset of a buffer before the launch is found") {
+  const std::string launch = "f<<<1, 256>>>(d_x, d_y, n, 1);";
+  for (const std::string call :
+       {"cudaMemset(d_y, 0, n * sizeof(float));", "CHECK(cudaMemset(d_y, 0, 4));",
+        "cudaMemset((void*)d_y, 0x00, 4);", "cudaMemset((void *)(d_y), 0, 4);",
+        "cudaMemsetAsync(d_y, 0, 4, stream);", "cudaMemset(d_y, 1, 4); cudaMemset(d_y, 0, 4);",
+        "cudaMemset(d_y, 0, 4); cudaMemset(d_z, 1, 4); cudaMemcpy(d_x, x, 4, kind);"}) {
+    INFO(call);
+    CHECK(memsets("void g(int n) {" + call + launch + "}") == "1=0");
+    CHECK(memsets("void g(int n) {" + call + " for (int i = 0; i < 9; ++i) {" + launch + "} }") ==
+          "1=0");
+  }
+  CHECK(memsets("cudaMemset(d_y, 0xff, 4);" + launch) == "1=255");
+  CHECK(memsets("cudaMemset(d_y, -1, 4);" + launch) == "1=255");
+  CHECK(memsets("cudaMemset(d_y, 0, 4); cudaMemset(d_x, 0, 4);" + launch) == "0=01=0");
+  for (const std::string other :
+       {"cudaMemset(d_z, 0, 4);", "cudaMemset(d_y, 0, 4); cudaMemcpy(d_y, y, 4, kind);",
+        "cudaMemset(d_y, 0, 4); h<<<1, 1>>>(d_y);", "if (n > 1) { cudaMemset(d_y, 0, 4); }",
+        "memset(d_y, 0, 4);", "cudaMemset(d_y + 4, 0, 4);", "cudaMemset(d_y, byte, 4);",
+        "cudaMemset2D(d_y, 4, 0, 4, 4);", "cudaMemset(s.d_y, 0, 4);"}) {
+    INFO(other);
+    CHECK(memsets("void g(int n, int byte) {" + other + launch + "}").empty());
+  }
+  CHECK(memsets("void h(float* d_y) { cudaMemset(d_y, 0, 4); } void g(float* d_y) {" + launch + "}")
+            .empty());
+  CHECK(memsets("void g() {" + launch + " cudaMemset(d_y, 0, 4); }").empty());
 }
 
 /// Resolves everything that the text has. Must neither fail otherwise nor run on.
