@@ -22,7 +22,7 @@ std::string reason_of(const std::exception& error) {
              : error.what();
 }
 
-/// Adds the quotients of names and constants, such as "n/2".
+/// Adds each name that is divided by a constant, such as "n/2".
 void add_quotients(const own::Node& node, std::set<std::string>& texts) {
   const bool is_of_name = node.kind == own::NodeKind::divide &&
                           node.operand(0).kind == own::NodeKind::name &&

@@ -229,7 +229,8 @@ __global__ void parts(const float* u, float* t, int n) {  // any number of rows 
   for (int i = (blockIdx.y * gridDim.x + blockIdx.x) * 64 + threadIdx.x; i < n; i += blocks * 64)
     t[i] = u[i];
 }
-void launch(float* x, float* y, float* z, float* v, float* u, float* t, int h, int w, int n, int m, char** argv) {
+void launch(float* x, float* y, float* z, float* v, float* u, float* t, int h,
+            int w, int n, int m, char** argv) {
   int batch = atoi(argv[1]);
   dim3 grid((w + 15) / 16, (h + 15) / 16, batch);
   batch_z<<<grid, dim3(16, 16)>>>(x, y, h, w);
