@@ -492,7 +492,8 @@ TEST_CASE("checks, requirements, tolerances and options that are not understood"
         "1:31: expected a number, a name, a function call or '(', found the end"},
        {"check y[i] = foo(1)",
         "1:25: unknown function 'foo'; allowed: abs, before, ceil, ceil_div, cos, erf, "
-        "exp, floor, floor_div, log, log2, max, min, pow, rsqrt, sin, sqrt, sum, tanh, trunc"},
+        "exp, floor, floor_div, fp32, log, log2, max, min, pow, rint, round, rsqrt, sin, sqrt, sum, "
+        "tanh, trunc"},
        {"require", "1:19: expected a number, a name, a function call or '(', found the end"},
        {"require n == 4 n", "1:27: found 'n' after 'n == 4'; expected an operator or the end"},
        {"tolerance 2",

@@ -254,8 +254,8 @@ TEST_CASE("malformed numbers are errors", "[expression]") {
 TEST_CASE("errors in functions name what is allowed", "[expression]") {
   check_parse_error("1 + cieldiv(n, 2)",
                     "unknown function 'cieldiv'; did you mean 'ceil_div'? allowed: abs, before, "
-                    "ceil, ceil_div, cos, erf, exp, floor, floor_div, log, log2, max, min, pow, "
-                    "rsqrt, sin, sqrt, sum, tanh, trunc",
+                    "ceil, ceil_div, cos, erf, exp, floor, floor_div, fp32, log, log2, max, min, "
+                    "pow, rint, round, rsqrt, sin, sqrt, sum, tanh, trunc",
                     4);
   check_parse_error("ceil_div(n)", "ceil_div() needs 2 arguments, found 1", 0);
   check_parse_error("abs()", "abs() needs 1 argument, found 0", 0);
