@@ -39,9 +39,9 @@ struct Verification {
   std::int64_t elements = 0;  ///< number of elements of all outputs
   std::int64_t checked = 0;   ///< number of elements compared with a reference
   std::int64_t wrong = 0;
-  /// Of each output, the wrong elements with the lowest indices, at most kMaxMismatches, and the
-  /// first one whose reference has no value. If launches wrote several copies, from the first copy
-  /// with a wrong element.
+  /// The wrong elements with the lowest indices, at most kMaxMismatches of each output, and the
+  /// first one of each output whose reference has no value. If launches wrote several copies, from
+  /// the first copy with a wrong element.
   std::vector<Mismatch> first_wrong;
   std::string overrun;        ///< name of a buffer whose guards were overwritten; empty if none
   std::string changed_input;  ///< name of an input that was modified; empty if none

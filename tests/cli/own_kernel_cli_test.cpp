@@ -148,7 +148,7 @@ TEST_CASE("an error of a check is not reported as an error of the kernel", "[mac
   CHECK_THAT(outcome.output, contains_text("1 row: 1 failed"));
 }
 
-TEST_CASE("an error of a check is found behind many wrong elements", "[machine_code]") {
+TEST_CASE("an error of a check is found after many wrong elements", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;
   const std::string file = folder.write("late.cu", R"(// gpuexp: n = 4096

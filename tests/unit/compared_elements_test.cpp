@@ -256,7 +256,7 @@ TEST_CASE("drawn elements are compared, and a NaN fails anywhere") {
   }
 }
 
-TEST_CASE("the first element whose reference has no value is listed behind many wrong elements") {
+TEST_CASE("the first element whose reference has no value is listed after many wrong elements") {
   Ones ones(1);
   std::fill(ones.got.begin(), ones.got.end(), 2);
   CHECK(ones.verify().first_wrong.size() == kMaxMismatches);
