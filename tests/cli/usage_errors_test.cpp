@@ -99,7 +99,7 @@ TEST_CASE("a file whose name begins with '-' is compiled", "[machine_code]") {
   const ErrorFolder folder;
   folder.write("-dash.cu", kAdd);
   const std::string program = std::filesystem::absolute(GPUEXP_BINARY).string();
-  const std::string configs = "GPUEXP_CONFIG_DIR=" + std::filesystem::absolute("configs").string();
+  const std::string configs = "GPUEXP_CONFIG_DIR=" GPUEXP_SOURCE_DIR "/configs";
   for (const std::string file : {"./-dash.cu", "-- -dash.cu"}) {
     const std::string command = "cd '" + folder.path("") + "' && " + configs + " '" + program +
                                 "' verify --simulate h200 " + file + " >'" + folder.path("out") +
