@@ -44,7 +44,7 @@ ExecutedCounts counts_of(const sim::KernelExecution& execution, std::size_t plac
   if (place >= time->lookups.size()) return counts;
   counts.l1 = time->lookups[place];
   // L1's additional wavefronts are known only for the blocks that the prediction executed. They are
-  // scaled to all simulated blocks by the ratio of the sectors.
+  // scaled to all blocks by the ratio of the sectors.
   if (counts.l1.all > 0)
     counts.data_wavefronts +=
         counts.l1.extra_wavefronts * (counts.load_sectors + counts.store_sectors) / counts.l1.all;

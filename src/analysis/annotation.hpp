@@ -28,7 +28,7 @@ struct SourceLine {
 /// "kernels/matmul.cu:88"; "(no line)" if unknown.
 std::string to_text(const SourceLine& line);
 
-/// Sums over all simulated blocks.
+/// Sums over all blocks; estimates if only a sample of them was executed.
 struct ExecutedCounts {
   double warps = 0;             ///< warp instructions
   double lanes = 0;             ///< active lanes of the warp instructions
@@ -133,7 +133,7 @@ struct AnnotatedLaunch {
   CodeTime code_time;
   Annotation annotation;
   std::int64_t blocks = 0;           ///< number of blocks of all kernels
-  std::int64_t blocks_executed = 0;  ///< number of blocks that the counts include
+  std::int64_t blocks_executed = 0;  ///< number of blocks from which the counts are estimated
   std::string counted_on;            ///< GPU of the hardware counts; empty: none
   std::string why_not_counted;       ///< reason, if hardware counts were requested but not read
 };

@@ -20,10 +20,6 @@ std::vector<ExecutedLine> executed_lines(const AnnotatedVersion& version) {
   const AnnotatedLaunch& launch = version.launch;
   const double clocks = launch.annotation.counts.time_us.sum();
   const double time_share = clocks > 0 ? launch.code_time.total_us / clocks : 0;
-  const double all_blocks =
-      launch.blocks_executed > 0
-          ? static_cast<double>(launch.blocks) / static_cast<double>(launch.blocks_executed)
-          : 1;
   std::vector<ExecutedLine> lines;
   for (const AnnotatedKernel& kernel : launch.annotation.kernels) {
     for (const AnnotatedLine& line : kernel.lines) {
@@ -31,8 +27,8 @@ std::vector<ExecutedLine> executed_lines(const AnnotatedVersion& version) {
       const auto text = version.sources.line(line.at.file, line.at.line);
       lines.push_back({line.at,
                        std::string(trimmed(text.value_or(""))),
-                       {counts.warps * all_blocks, counts.sectors() * all_blocks,
-                        counts.shared_wavefronts * all_blocks, counts.time_us.sum() * time_share}});
+                       {counts.warps, counts.sectors(), counts.shared_wavefronts,
+                        counts.time_us.sum() * time_share}});
     }
   }
   return lines;
@@ -58,8 +54,8 @@ class CommonLengths {
   std::vector<std::uint32_t> lengths_;
 };
 
-/// A run of consecutive lines, each of which only one of the two versions contains (replaced lines),
-/// or one line that both contain.
+/// A run of consecutive lines, each of which only one of the two versions contains (replaced
+/// lines), or one line that both contain.
 struct LineGroup {
   std::vector<std::size_t> lines;
   double change_us = 0;

@@ -71,13 +71,21 @@ std::vector<ResultsOf<Result>> selected(const RecordTable& table, const ExplainA
   return kept;
 }
 
+std::string nothing_text(const char* times) {
+  return fmt::format(
+      "nothing to explain: no comparison has {} times of both variants; gpuexp annotate shows "
+      "where "
+      "the time of one variant goes",
+      times);
+}
+
 std::string summary_text(const std::vector<PredictedDifference>& all) {
-  if (all.empty()) return "nothing to explain: no comparison has predicted times of both variants";
+  if (all.empty()) return nothing_text("predicted");
   return counted(all.size(), "predicted comparison");
 }
 
 std::string summary_text(const std::vector<Explanation>& all) {
-  if (all.empty()) return "nothing to explain: no comparison has measured times of both variants";
+  if (all.empty()) return nothing_text("measured");
   return summary_of(all);
 }
 

@@ -78,6 +78,15 @@ class Version {
   SourceFiles sources_;
 };
 
+/// "n=1024"; both problems if they differ.
+std::string problem_text(const AnnotatedLaunch& before, const AnnotatedLaunch& after) {
+  const std::string of_before = values_text(*before.family, before.values);
+  const std::string of_after = values_text(*after.family, after.values);
+  if (of_before == of_after) return of_after;
+  return fmt::format("different problems, {} and {} (--set gives both the same values)", of_before,
+                     of_after);
+}
+
 /// `workers` is null if nothing is measured.
 void compare_pair(const Context& context, const VariantPair& pair,
                   const SourceComparisonOptions& options, const DeviceSpec& device,
@@ -93,12 +102,11 @@ void compare_pair(const Context& context, const VariantPair& pair,
   }
   std::optional<SideBySide> measured;
   if (workers) measured = workers->measure({a.measured(), b.measured()});
-  const AnnotatedLaunch& launch = b.annotated().launch;
   const TerminalOptions terminal = terminal_options(stdout);
   fmt::print("{}\n", terminal.styled(terminal.text(fmt::format(
                                          "{}, {}; simulated and predicted{}",
-                                         values_text(*launch.family, launch.values),
-                                         launch.device.name, measured ? "" : ", not measured")),
+                                         problem_text(a.annotated().launch, b.annotated().launch),
+                                         device.name, measured ? "" : ", not measured")),
                                      Style::bold));
   fmt::print("{}\n",
              line_comparison_text(compare_lines(a.annotated(), b.annotated()),

@@ -250,8 +250,25 @@ TEST_CASE("compare shows which lines of two kernel files differ in time", "[mach
   CHECK_THAT(outcome.output, contains_text("The predicted time changes by +"));
   CHECK_THAT(outcome.output, contains_text("| if (i < n) z[i] = x[i * 7 % n] + y[i];\n"));
 
-  const Outcome same = gpuexp("compare " + folder.path("add.cu") + " " + folder.path("add.cu"));
+  // All of 1000 blocks, or a sample of many: counts are those of all blocks.
+  const std::string twice = "compare " + folder.path("add.cu") + " " + folder.path("add.cu");
+  for (const auto& [n, sectors] : {std::pair{"256000", " 96000 "}, {"16777216", " 6291456 "}}) {
+    const Outcome counted = gpuexp(twice + " --set n=" + n);
+    INFO(counted.output);
+    CHECK_THAT(counted.output, contains_text(sectors));
+  }
+
+  const Outcome sizes =
+      gpuexp("compare " + folder.path("add.cu") + " " +
+             folder.write("new/other.cu", KernelFolder::declared("n = 1000", "n = 500")));
+  INFO(sizes.output);
+  CHECK(sizes.exit_code == 0);
+  CHECK_THAT(sizes.output, contains_text("different problems, n=1000 and n=500 (--set gives both "
+                                         "the same values), NVIDIA H200 SXM"));
+
+  const Outcome same = gpuexp(twice);
   INFO(same.output);
+  CHECK_THAT(same.output, !contains_text("different problems"));
   CHECK(same.exit_code == 0);
   CHECK_THAT(same.output, contains_text("The predicted time does not change."));
   CHECK_THAT(same.output, contains_text("No line changed; "));
