@@ -260,8 +260,10 @@ void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) 
                            : is_write(access.kind) ? "written"
                                                    : "read";
   const std::string other =
-      fmt::format("thread {}{}", to_text(place_at(block_, conflict.other.thread)),
-                  source_line(program_, conflict.other.place, " at "));
+      conflict.other.is_known
+          ? fmt::format("thread {}{}", to_text(place_at(block_, conflict.other.thread)),
+                        source_line(program_, conflict.other.place, " at "))
+          : fmt::format("warp {}", conflict.other.thread / kLanes);
   FaultKind kind = FaultKind::race;
   std::string words;
   switch (conflict.kind) {

@@ -432,7 +432,13 @@ Conflict SharedShadow::conflict(const Accessor& who, Kind kind, unsigned lane, s
     other = unordered_equal_store(who, lane, cell).value_or(other);
   }
   if (kind == Kind::after_write && (other & kAwaited)) kind = Kind::not_awaited;
-  return {kind, lane, address, {other & kThreadMask, other >> kPlaceShift}, LaneMask{1} << lane};
+  PastAccess past{other & kThreadMask, other >> kPlaceShift};
+  // Of the reads of a cell, only the last one is kept, which may be this warp's own.
+  const WarpMask others = readers_[cell] & ~(1u << who.warp);
+  const bool is_own = past.thread / kLanes == who.warp;
+  if (kind == Kind::after_read && is_own && reads_.empty() && others != 0)
+    past = {static_cast<std::uint32_t>(std::countr_zero(others)) * kLanes, 0, false};
+  return {kind, lane, address, past, LaneMask{1} << lane};
 }
 
 // ---- order

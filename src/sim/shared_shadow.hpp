@@ -58,6 +58,7 @@ struct Accessor {
 struct PastAccess {
   std::uint32_t thread = 0;
   std::uint32_t place = 0;
+  bool is_known = true;  ///< false: only the thread's warp is known
 };
 
 struct Conflict {

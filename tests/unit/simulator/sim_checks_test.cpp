@@ -111,6 +111,11 @@ TEST_CASE("warps race unless a block barrier separates them", "[sim]") {
     CHECK(!s.load(1, 0));  // reads do not race
     wait();
     CHECK(s.store(1, 0) == after_read);
+    if (!has_barrier) {
+      // Warp 1 has read the bytes after warp 0.
+      CHECK(s.found().other.thread == 0);
+      CHECK(!s.found().other.is_known);
+    }
     s.shadow().release_barrier();
     CHECK(!s.store(0, 0));
     wait();
