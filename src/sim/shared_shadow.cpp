@@ -433,7 +433,7 @@ Conflict SharedShadow::conflict(const Accessor& who, Kind kind, unsigned lane, s
   }
   if (kind == Kind::after_write && (other & kAwaited)) kind = Kind::not_awaited;
   PastAccess past{other & kThreadMask, other >> kPlaceShift};
-  // Of the reads of a cell, only the last one is kept, which may be this warp's own.
+  // Only the last read of a cell is kept, which may be this warp's own.
   const WarpMask others = readers_[cell] & ~(1u << who.warp);
   const bool is_own = past.thread / kLanes == who.warp;
   if (kind == Kind::after_read && is_own && reads_.empty() && others != 0)
