@@ -21,10 +21,10 @@ struct BlockSets {
 /// [2*h][2*w]. Those with fewer dimensions come first.
 std::vector<std::vector<Dimension>> regrouped(const std::vector<Dimension>& dimensions);
 
-/// Dimensions in row-major order, such that all blocks access boxes: almost all combinations
-/// of some indices of each dimension. If several orders fit, the given one comes first. If the
-/// boxes have gaps, regrouped dimensions whose boxes have fewer are preferred. Empty if none fits,
-/// as for a buffer that the kernel treats as one-dimensional.
+/// Dimensions in row-major order, such that each block accesses a box: almost all combinations of
+/// some indices of each dimension. If several orders fit, the given one comes first. If the boxes
+/// have gaps, regrouped dimensions whose boxes have fewer are preferred. Empty if none fits, as for
+/// a buffer that the kernel treats as one-dimensional.
 std::optional<std::vector<Dimension>> ordered_dimensions(const std::vector<Dimension>& dimensions,
                                                          const std::vector<BlockSets>& blocks);
 

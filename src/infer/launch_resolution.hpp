@@ -18,8 +18,8 @@ struct LaunchParameter {
   bool is_real = false;
   /// Constant value in the text; empty if the text does not give one.
   std::optional<Value> value;
-  /// Whether the value does not vary with sizes: a flag, a type of less than 16 bits, or the number
-  /// of threads of a block. Without a value it is 1.
+  /// Whether the value does not vary with sizes: a flag, a type of less than 16 bits, or the
+  /// number of threads in a block. Without a value it is 1.
   bool is_fixed = false;
   /// Whether only the grid depends on it: a variable of the host code that is no argument.
   bool is_of_grid = false;
