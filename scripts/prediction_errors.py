@@ -1,31 +1,41 @@
 #!/usr/bin/env python3
 """Compares predicted times with measured times.
 
-usage: prediction_errors.py RESULTS [--predicted PREDICTIONS] [--compare PREDICTIONS] [--worst N]
-       prediction_errors.py RESULTS [--predicted PREDICTIONS] --summary NAME
+usage: prediction_errors.py RESULTS... [--predicted PREDICTIONS] [--causes CAUSES] [--worst N]
+       prediction_errors.py RESULTS... [--predicted PREDICTIONS] --summary NAME
 
-RESULTS is the folder, results.json or results.csv of a run. PREDICTIONS is the output of `gpuexp predict CONFIG --gpu ID --csv`
-(default: the run's column predicted_time_us). Only rows that passed and have a prediction are used.
+RESULTS are folders, results.json or results.csv of runs on one GPU. PREDICTIONS is the output of `gpuexp predict CONFIG... --gpu ID --csv`
+(default: each row's own predicted_time_us). Kernels of gpuexp that passed and were timed are compared; library calls are not predicted.
 
-Prints Markdown: for each family the error |ln(predicted / measured)| (0.1 is 10 %), and the share of pairs of variants of one
-problem whose predicted order is the measured order: once for pairs whose times differ by a factor of 1.1 to 1.5, once for larger factors.
-If the limits by measured ceilings are known, a second table has the error of a simpler model on the same rows: roofline of the work
-plus floor (time of an empty kernel in the run). It covers all rows, and then only rows that are not bound by DRAM or launch and
-not divergent, because a simple model predicts the other rows well.
---compare adds a table of the errors of both predictions, those in RESULTS and those in PREDICTIONS, for the rows that have both.
---summary prints one row over all cells instead, with the mean absolute percentage error |predicted - measured| / measured.
---worst lists the N cells with the largest errors. Needs only the standard library. Exit codes: 0 printed; 2 nothing to compare.
+Prints Markdown tables, whose errors are those of rows with a predicted time:
+- For each family: the number of rows; rows without a predicted time; median and 90th percentile of |ln(predicted / measured)| (0.1 is 10 %); the
+  median of ln(predicted / measured), which is above 0 if predictions are too slow; the mean of |predicted - measured| / measured (MAPE); the
+  share of rows within 25 % of the measured time; and the share of pairs of variants of one problem and mode that are predicted in the measured
+  order, of pairs whose times differ by a factor of 1.1 or more. --summary prints only the line for all rows, named NAME, and the factor by which
+  the 99.5th percentile of |ln(predicted / measured)| is off.
+- If PREDICTIONS have reasons for missing times: the number of rows for each reason.
+- If limits by measured ceilings are known: the errors of a simpler model on the same rows, roofline of the work plus floor (time of an empty
+  kernel in the run); of all rows, and of those that are neither bound by DRAM or launch nor divergent, because a simple model predicts those well.
+- --causes: the rows whose prediction is off by more than a factor of 2, with their causes. CAUSES is a CSV with the columns key (a pattern, as
+  in a shell), and cause. Ends with exit code 2 if such a row has no cause, or a cause has no such row.
+
+--worst lists the N rows with the largest errors. Exit codes: 0 printed; 2 nothing to compare, or wrong causes.
 """
 
 import argparse
+import csv
+import fnmatch
 import itertools
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 
-from plotting.recorded import UsageError, exit_with, read_rows
+from plotting.recorded import UsageError, exit_with, markdown_table, read_rows
 from plotting.statuses import PASSED
 from pytorch.protocol import quantile
+
+FAR_OFF = math.log(2)
+MIN_RATIO = 1.1  # of the measured times of two variants whose order is compared
 
 
 def read_predictions(path):
@@ -44,129 +54,135 @@ def is_easy(row, prediction):
     return prediction.get("bound_by") in ("dram", "launch") or "divergence" in row["family"]
 
 
+def timed_kernels(rows):
+    """Rows of kernels that passed and were timed. Results of other programs may lack the column implementation."""
+    return [row for row in rows
+            if row["status"] in PASSED and row["time_median_us"] and row.get("implementation") in ("kernel", "", None)]
+
+
 def cells_of(rows, predictions):
-    """Cells with a measured and a predicted time, as dictionaries."""
+    """Rows as dictionaries; the keys `predicted` and `error` are missing if a row has no predicted time."""
     cells = []
     for row in rows:
         prediction = row if predictions is None else predictions.get(row["key"], {})
-        time = prediction.get("predicted_time_us")
-        if row["status"] not in PASSED or not row["time_median_us"] or not time:
-            continue
         measured = float(row["time_median_us"])
-        cells.append({"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,
-                      "predicted": float(time), "error": math.log(float(time) / measured),
-                      "simple": simple_time(row, prediction), "easy": is_easy(row, prediction),
-                      "problem": row["key"].replace(f"/{row['variant']}/", "/", 1)})
+        cell = {"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,
+                "problem": row["key"].replace(f"/{row['variant']}/", "/", 1)}
+        time = prediction.get("predicted_time_us")
+        if time:
+            cell |= {"predicted": float(time), "error": math.log(float(time) / measured), "simple": simple_time(row, prediction),
+                     "easy": is_easy(row, prediction)}
+        else:
+            cell["reason"] = prediction.get("why_no_predicted_time") if prediction else "the cell is not among the predictions"
+        cells.append(cell)
     return cells
 
 
-def order_counts(cells, low, high):
-    """Number of pairs of one problem whose measured times differ by a factor in [low, high), and how many are predicted in order."""
+def order_counts(cells):
+    """Number of pairs of variants of one problem whose measured times differ by MIN_RATIO or more, and how many are predicted in order."""
     by_problem = defaultdict(list)
     for cell in cells:
         by_problem[cell["problem"]].append(cell)
     pairs = right = 0
     for group in by_problem.values():
         for a, b in itertools.combinations(group, 2):
-            ratio = a["measured"] / b["measured"]
-            if not low <= max(ratio, 1 / ratio) < high:
+            if a["variant"] == b["variant"] or max(a["measured"], b["measured"]) < MIN_RATIO * min(a["measured"], b["measured"]):
                 continue
             pairs += 1
             right += (a["predicted"] > b["predicted"]) == (a["measured"] > b["measured"])
     return pairs, right
 
 
-def share(pairs_and_right):
-    pairs, right = pairs_and_right
-    return f"{100 * right / pairs:.0f} % of {pairs}" if pairs else ""
+HEAD = ["family", "rows", "no time", "median", "90th percentile", "median, signed", "MAPE", "within 25 %", "order"]
 
 
 def line(name, cells):
-    errors = sorted(abs(cell["error"]) for cell in cells)
-    signed = statistics.median(cell["error"] for cell in cells)
-    worst = max(cells, key=lambda cell: abs(cell["error"]))
-    return (f"| {name} | {len(cells)} | {statistics.median(errors):.3f} | {quantile(errors, 0.9):.3f} | {signed:+.3f} | "
-            f"{worst['error']:+.2f} | {share(order_counts(cells, 1.1, 1.5))} | {share(order_counts(cells, 1.5, math.inf))} |")
+    predicted = [cell for cell in cells if "error" in cell]
+    counts = [name, len(cells), len(cells) - len(predicted)]
+    if not predicted:
+        return counts + [""] * (len(HEAD) - len(counts))
+    errors = sorted(abs(cell["error"]) for cell in predicted)
+    signed = statistics.median(cell["error"] for cell in predicted)
+    parts = [abs(cell["predicted"] / cell["measured"] - 1) for cell in predicted]
+    pairs, right = order_counts(predicted)
+    return counts + [f"{statistics.median(errors):.3f}", f"{quantile(errors, 0.9):.3f}", f"{signed:+.3f}", f"{100 * statistics.mean(parts):.1f} %",
+                     f"{100 * sum(part <= 0.25 for part in parts) / len(parts):.1f} %", f"{100 * right / pairs:.0f} % of {pairs}" if pairs else ""]
 
 
-def median_and_90th(errors, digits=2):
+def print_reasons(cells):
+    reasons = defaultdict(Counter)
+    for cell in cells:
+        if cell.get("reason"):
+            reasons[cell["reason"]][cell["family"]] += 1
+    if not reasons:
+        return
+    print("\nRows without a predicted time, by reason:\n")
+    by_count = sorted(reasons.items(), key=lambda item: (-item[1].total(), item[0]))
+    print(markdown_table(["reason", "families", "rows"], [[reason, ", ".join(sorted(families)), families.total()] for reason, families in by_count], 2))
+
+
+def median_and_90th(errors):
     errors = sorted(abs(error) for error in errors)
-    return f"{statistics.median(errors):.{digits}f} ({quantile(errors, 0.9):.{digits}f})"
-
-
-def models_line(name, cells):
-    errors = [[cell["error"] for cell in cells], [math.log(cell["simple"] / cell["measured"]) for cell in cells]]
-    return f"| {name} | {len(cells)} | {' | '.join(median_and_90th(e) for e in errors)} |"
+    return f"{statistics.median(errors):.2f} ({quantile(errors, 0.9):.2f})"
 
 
 def print_models(cells):
-    cells = [cell for cell in cells if cell["simple"]]
-    hard = [cell for cell in cells if not cell["easy"]]
+    cells = [cell for cell in cells if cell.get("simple")]
     if not cells:
         return
     print("\nMedian error of each model, with its 90th percentile:\n")
-    print("| rows | cells | this model | roofline and floor |")
-    print("| --- | --- | --- | --- |")
-    print(models_line("all", cells))
-    if hard:
-        print(models_line("not bound by DRAM or launch, no divergence", hard))
+    hard = [cell for cell in cells if not cell["easy"]]
+    rows = [[name, len(some), median_and_90th(cell["error"] for cell in some),
+             median_and_90th(math.log(cell["simple"] / cell["measured"]) for cell in some)]
+            for name, some in (("all", cells), ("not bound by DRAM or launch, no divergence", hard)) if some]
+    print(markdown_table(["rows", "number", "this model", "roofline and floor"], rows))
 
 
-def print_summary(name, cells, passed):
-    errors = sorted(abs(cell["error"]) for cell in cells)
-    signed = statistics.median(cell["error"] for cell in cells)
-    percentages = [100 * abs(cell["predicted"] / cell["measured"] - 1) for cell in cells]
-    within = sum(percentage <= 25 for percentage in percentages)
-    print("| kernels | rows | without a predicted time | median error | 90th percentile | median, signed | mean percentage | within 25 % |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    print(f"| {name} | {len(cells)} | {passed - len(cells)} | {statistics.median(errors):.3f} | {quantile(errors, 0.9):.3f} | "
-          f"{signed:+.3f} | {statistics.mean(percentages):.1f} % | {within} |")
-
-
-def compared_line(name, cells, others):
-    errors = [median_and_90th([cell["error"] for cell in side], 3) for side in (cells, others)]
-    signed = [statistics.median(cell["error"] for cell in side) for side in (cells, others)]
-    return f"| {name} | {len(cells)} | {errors[0]} | {signed[0]:+.3f} | {errors[1]} | {signed[1]:+.3f} |"
-
-
-def print_compared(cells, others):
-    """Prints the errors of two predictions for the rows that have both."""
-    others = {cell["key"]: cell for cell in others}
-    both = [(cell, others[cell["key"]]) for cell in cells if cell["key"] in others]
-    if not both:
-        raise UsageError("--compare: no row has both predictions")
-    print("\nMedian error and 90th percentile of both predictions, and the signed median:\n")
-    print("| family | cells | in RESULTS | signed | in PREDICTIONS | signed |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for family in [*sorted({cell["family"] for cell, _ in both}), None]:
-        print(compared_line(family or "all", *zip(*(pair for pair in both if family in (None, pair[0]["family"])))))
+def print_causes(cells, path):
+    """Prints the rows beyond FAR_OFF with the causes in the file."""
+    with open(path, newline="", encoding="utf-8") as file:
+        causes = [(row["key"], row["cause"]) for row in csv.DictReader(file)]
+    far = [cell for cell in cells if abs(cell.get("error", 0)) > FAR_OFF]
+    found = defaultdict(list)
+    for cell in far:
+        pattern = next((pattern for pattern, _ in causes if fnmatch.fnmatchcase(cell["key"], pattern)), None)
+        if pattern is None:
+            raise UsageError(f"{path}: no cause for {cell['key']}: {cell['predicted']:.4g} us predicted, {cell['measured']:.4g} us measured")
+        found[pattern].append(cell)
+    rows = []
+    for pattern, cause in causes:
+        if pattern not in found:
+            raise UsageError(f"{path}: {pattern}: no row is off by more than a factor of 2")
+        worst = max(found[pattern], key=lambda cell: abs(cell["error"]))
+        rows.append([f"`{pattern}`", cause, len(found[pattern]), f"{worst['predicted']:.4g}", f"{worst['measured']:.4g}"])
+    print(f"\nRows off by more than a factor of 2: {len(far)}. Times are those of the worst row:\n")
+    print(markdown_table(["key", "cause", "rows", "predicted_us", "measured_us"], rows, 2))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results")
+    parser.add_argument("results", nargs="+")
     parser.add_argument("--predicted")
-    parser.add_argument("--compare")
+    parser.add_argument("--causes")
     parser.add_argument("--summary", metavar="NAME")
     parser.add_argument("--worst", type=int, default=0)
     arguments = parser.parse_args()
-    predicted = read_predictions(arguments.predicted) if arguments.predicted else None
-    rows = read_rows(arguments.results)
-    cells = cells_of(rows, predicted)
-    if not cells:
-        raise UsageError(f"{arguments.results}: no row has both a measured and a predicted time")
+    predictions = read_predictions(arguments.predicted) if arguments.predicted else None
+    cells = cells_of(timed_kernels(row for path in arguments.results for row in read_rows(path)), predictions)
+    with_time = [cell for cell in cells if "error" in cell]
+    if not with_time:
+        raise UsageError(f"{arguments.results[0]}: no row has both a measured and a predicted time")
     if arguments.summary:
-        print_summary(arguments.summary, cells, sum(row["status"] in PASSED and bool(row["time_median_us"]) for row in rows))
+        worst = math.exp(quantile(sorted(abs(cell["error"]) for cell in with_time), 0.995))
+        print(markdown_table(["rows of", *HEAD[1:], "99.5th percentile"], [[*line(arguments.summary, cells), f"{worst:.2f}×"]]))
         return
-    print("| family | cells | median error | 90th percentile | median, signed | worst | order, 1.1 to 1.5 apart | order, 1.5 and more |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for family in sorted({cell["family"] for cell in cells}):
-        print(line(family, [cell for cell in cells if cell["family"] == family]))
-    print(line("all", cells))
+    families = sorted({cell["family"] for cell in cells})
+    print(markdown_table(HEAD, [*(line(family, [cell for cell in cells if cell["family"] == family]) for family in families), line("all", cells)]))
+    print_reasons(cells)
     print_models(cells)
-    if arguments.compare:
-        print_compared(cells, cells_of(rows, read_predictions(arguments.compare)))
-    for cell in sorted(cells, key=lambda cell: -abs(cell["error"]))[:arguments.worst]:
+    if arguments.causes:
+        print_causes(cells, arguments.causes)
+    for cell in sorted(with_time, key=lambda cell: -abs(cell["error"]))[:arguments.worst]:
         print(f"{cell['error']:+.3f}  {cell['measured']:.4g} us, predicted {cell['predicted']:.4g}  {cell['key']}")
 
 

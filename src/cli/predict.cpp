@@ -127,7 +127,7 @@ class PredictionReport {
       ++skipped_[cell.skip_reason];
       lines_.push_back({key, "skipped", ""});
       json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
-      records_.push_back({key, {}, {}, {}, {}, {}});
+      records_.push_back({key, {}, {}, {}, {}, {}, text_field(cell.skip_reason)});
       return;
     }
     if (predictor) predictor->refine(cell, *prediction);
@@ -138,7 +138,7 @@ class PredictionReport {
     lines_.push_back({key, p.time_us ? time_text(*p.time_us) : "none", p.bound_by});
     records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
                         number_field(p.limit.time_us), text_field(p.limit.by),
-                        number_field(p.measured_limit.time_us)});
+                        number_field(p.measured_limit.time_us), text_field(p.why_no_time)});
     if (p.work.is_assumed) ++assumed_work_;
     if (!p.occupancy) ++without_registers_;
     if (p.occupancy && !p.occupancy->exact_architecture) ++other_architectures_;
@@ -270,7 +270,8 @@ class Predict {
   ExitCode run() {
     if (options_.csv)
       fmt::print(
-          "{}key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us\r\n",
+          "{}key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us,"
+          "why_no_predicted_time\r\n",
           is_for_several() ? "gpu," : "");
     catch_interrupts();
     for (const Config& config : configs_) {
