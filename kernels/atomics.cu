@@ -6,7 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/checksum.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/ordered_sum.cuh"
@@ -499,6 +498,12 @@ Family declare() {
       .output("float_sums", &Data::float_sums, places, float_tolerance)
       .output("block_sums", &Data::block_sums, places, block_tolerance);
   f.plot("atomics", "traffic", "Atomic additions: useful bandwidth");
+  f.ceilings = {CeilingRows::rate("atomic_address", {"global"}, Mode::warm, "operations")
+                    .where("k", "1")
+                    .without_launch(),
+                CeilingRows::rate("atomic_sectors", {"global"}, Mode::warm, "operations")
+                    .where("k", "1048576")
+                    .without_launch()};
   f.unsupported = [](const Problem& p, const DeviceSpec&) -> std::optional<std::string> {
     constexpr std::int64_t kMost = std::int64_t{1} << 26;
     if (places(p) <= kMost) return std::nullopt;
@@ -517,10 +522,9 @@ Family declare() {
       "+ 40. The RMS error: values have random signs, so partial sums are random walks, and c "
       "sequential additions err by 0.42·u·√(c/2 + 1) of the RMS sum; trees err by less. Twice this "
       "error is allowed.";
-  f.variants(bound_by_atomics(global()), bound_by_atomics(returning()),
-             bound_by_atomics(match_aggregated()), bound_by_atomics(warp_first()),
-             bound_by_atomics(redux_aggregated()), block_first(), bound_by_atomics(shared_first()),
-             bound_by_atomics(float_global()), float_block_first(), float_fixed_order());
+  f.variants(global(), returning(), match_aggregated(), warp_first(), redux_aggregated(),
+             block_first(), shared_first(), float_global(), float_block_first(),
+             float_fixed_order());
   return f;
 }
 

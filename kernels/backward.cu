@@ -2,7 +2,6 @@
 //
 // The question: which method sums the columns of a matrix fastest? A bias is added to each row of a
 // result, so its gradient is the sum over all rows of the result's gradient, dy.
-#include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/column_sums.cuh"
 #include "kernels/common/cublas_variant.cuh"
 #include "kernels/common/family.cuh"
@@ -360,8 +359,8 @@ Family declare() {
       "times the sum of their absolute values (Higham, Accuracy and Stability of Numerical "
       "Algorithms, 2nd ed., section 4.2). The RMS error is the one of a random walk's roundings "
       "(sum_rms of family/tolerance.hpp). Twice this error is allowed; sums in slices err by less.";
-  f.variants(thread_per_column(), bound_by_atomics(slices_atomic()), slices_stored(), shared_sums(),
-             vectors(), bound_by_atomics(vectors_atomic()), cublas_gemv(), cublas_gemm());
+  f.variants(thread_per_column(), slices_atomic(), slices_stored(), shared_sums(), vectors(),
+             vectors_atomic(), cublas_gemv(), cublas_gemm());
   return f;
 }
 

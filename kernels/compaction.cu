@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gpu/cub_select.hpp"
-#include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/look_back.cuh"
 #include "kernels/common/prefix_reference.cuh"
@@ -113,8 +112,7 @@ Variant counting(Variant v, void (*kernel)(Elements, Kept), std::int64_t tile) {
 }
 
 Variant atomic_per_element() {
-  return bound_by_atomics(
-      counting(variant("atomic_per_element", "", {}), per_element_kernel, kBlock));
+  return counting(variant("atomic_per_element", "", {}), per_element_kernel, kBlock);
 }
 
 // ---- warp_aggregated: one atomic addition per warp
@@ -139,10 +137,9 @@ __global__ void __launch_bounds__(kBlock) warp_kernel(Elements x, Kept kept) {
 }
 
 Variant warp_aggregated() {
-  return bound_by_atomics(
-      counting(variant("warp_aggregated", "atomic_per_element",
-                       {{"l2_atomic_cycles", Direction::decreases, 5, keeps_many}}),
-               warp_kernel, kBlock));
+  return counting(variant("warp_aggregated", "atomic_per_element",
+                          {{"l2_atomic_cycles", Direction::decreases, 5, keeps_many}}),
+                  warp_kernel, kBlock);
 }
 
 // ---- tile_aggregated: one atomic addition per tile

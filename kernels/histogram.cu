@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "gpu/cub.hpp"
-#include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/common/family.cuh"
 #include "kernels/common/zipf.cuh"
 
@@ -492,9 +491,8 @@ Family declare() {
   f.inputs = inputs;
   f.reference = reference;
   f.tolerance_derivation = "Zero: counts are integers below 2^32, and their sums are exact.";
-  f.variants(bound_by_atomics(global_atomics()), bound_by_atomics(vector_loads()),
-             bound_by_atomics(match_aggregated()), shared_atomics(), lane_copies(), half_counters(),
-             vendor_cub());
+  f.variants(global_atomics(), vector_loads(), match_aggregated(), shared_atomics(), lane_copies(),
+             half_counters(), vendor_cub());
   return f;
 }
 

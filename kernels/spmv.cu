@@ -3,7 +3,6 @@
 // The question: how should nonzeros be distributed over threads if rows differ in length? Equal
 // shares of nonzeros suit all matrices, but threads must find the row of each nonzero.
 #include "gpu/cusparse.hpp"
-#include "kernels/common/bound_by_atomics.cuh"
 #include "kernels/spmv/matrix.cuh"
 #include "kernels/spmv/merge.cuh"
 #include "kernels/spmv/share.cuh"
@@ -537,9 +536,9 @@ Family declare() {
   });
   f.tolerance = tolerance_with(kNoAtomics);
   f.tolerance_derivation = kToleranceDerivation;
-  f.variants(bound_by_atomics(coo_atomics()), bound_by_atomics(coo_segmented()),
-             csr_thread_per_row(), ell(), csr_warp_per_row(), csr_lanes_per_row(), csr_adaptive(),
-             merge_path(), vendor("cusparse_alg1", "merge_path", cusparse::Algorithm::csr_alg1),
+  f.variants(coo_atomics(), coo_segmented(), csr_thread_per_row(), ell(), csr_warp_per_row(),
+             csr_lanes_per_row(), csr_adaptive(), merge_path(),
+             vendor("cusparse_alg1", "merge_path", cusparse::Algorithm::csr_alg1),
              vendor("cusparse_alg2", "cusparse_alg1", cusparse::Algorithm::csr_alg2));
   return f;
 }

@@ -81,6 +81,11 @@ const std::vector<CeilingTerm>& ceiling_terms() {
              &Ceilings::dram_random_bytes_per_s),
         term("l2_read", "GB/s", kGiga, "read from L2", &Ceilings::l2_read_bytes_per_s),
         term("l2_write", "GB/s", kGiga, "written to L2", &Ceilings::l2_write_bytes_per_s),
+        term("atomic_address", "1/us", kMega, "atomic additions to one address of global memory",
+             &Ceilings::atomics_of_address_per_s),
+        term("atomic_sectors", "1/us", kMega,
+             "atomic additions to random sectors of global memory that L2 holds",
+             &Ceilings::atomic_sectors_per_s),
         term("shared", "GB/s", kGiga, "read from shared memory, over all SMs",
              &Ceilings::shared_bytes_per_s)};
     append_pipes(t, "", "", false, &Ceilings::ops_per_s);
@@ -234,7 +239,8 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
     for (Optional Ceilings::*ceiling : ceilings)
       c.*ceiling = product(c.*ceiling, by);
   };
-  scale({&Ceilings::sm_clock_hz, &Ceilings::blocks_per_s}, clock);
+  scale({&Ceilings::sm_clock_hz, &Ceilings::blocks_per_s, &Ceilings::atomics_of_address_per_s},
+        clock);
   scale({&Ceilings::dram_read_bytes_per_s, &Ceilings::dram_write_bytes_per_s,
          &Ceilings::dram_copy_bytes_per_s, &Ceilings::dram_random_bytes_per_s},
         dram);
@@ -244,7 +250,7 @@ Ceilings scaled_ceilings(const Ceilings& measured, const DeviceSpec& from, const
          &Ceilings::link_all_bytes_per_s},
         quotient(to.machine.link_bytes_per_s, from.machine.link_bytes_per_s));
   scale({&Ceilings::l2_read_bytes_per_s, &Ceilings::l2_write_bytes_per_s,
-         &Ceilings::shared_bytes_per_s},
+         &Ceilings::atomic_sectors_per_s, &Ceilings::shared_bytes_per_s},
         sms);
   scale({&Ceilings::l1_latency_ns, &Ceilings::shared_latency_ns, &Ceilings::barrier_latency_ns,
          &Ceilings::fma_latency_ns, &Ceilings::block_latency_ns},

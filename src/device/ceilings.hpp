@@ -25,6 +25,9 @@ struct Ceilings {
   std::optional<double> dram_random_bytes_per_s;
   std::optional<double> l2_read_bytes_per_s;
   std::optional<double> l2_write_bytes_per_s;
+  /// Atomic additions that return nothing, on all SMs: to one address, and to random sectors.
+  std::optional<double> atomics_of_address_per_s;
+  std::optional<double> atomic_sectors_per_s;
   std::optional<double> shared_bytes_per_s;
   /// By pipe. Tensor pipes: with their fastest instructions.
   std::array<std::optional<double>, kPipeCount> ops_per_s{};

@@ -340,6 +340,11 @@ class KernelRun {
     const auto share = [](double bytes, double sectors) {
       return sectors > 0 ? std::min(1.0, bytes / kSectorBytes / sectors) : 0;
     };
+    const auto share_clocks = [&](const std::optional<double>& per_s) {
+      return per_s ? active_sms_ * clock_hz_ / *per_s : 0;
+    };
+    behind.atomics = {share_clocks(ceilings_.atomics_of_address_per_s),
+                      share_clocks(ceilings_.atomic_sectors_per_s)};
     behind.l2_sectors =
         kHalfKept * static_cast<double>(device_.l2_bytes) / kSectorBytes / active_sms_;
     const DramBytes& dram = traffic.dram;

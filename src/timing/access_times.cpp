@@ -111,7 +111,7 @@ Served AccessTimes::served(const sim::MemoryAccess& access) {
   if (access.kind == sim::Access::store) return memory().store(now, touch_of(access));
   if (access.kind == sim::Access::async_load)
     return memory().copy(now, touch_of(access), passes_l1);
-  if (sim::is_atomic(access.kind)) return memory().atomic(now, touch_of(access));
+  if (sim::is_atomic(access.kind)) return memory().atomic(now, access);
   return memory().load(now, touch_of(access), passes_l1);
 }
 

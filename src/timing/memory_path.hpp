@@ -8,30 +8,15 @@
 #include <vector>
 
 #include "sim/access_counts.hpp"
+#include "timing/atomic_units.hpp"
 #include "timing/cycle_sums.hpp"
 #include "timing/latency_spread.hpp"
 #include "timing/sector_cache.hpp"
+#include "timing/server.hpp"
 #include "timing/sm_busy.hpp"
 #include "timing/sm_parameters.hpp"
 
 namespace gpuexp {
-
-class Server {
- public:
-  /// Returns the end of a request that arrives at `when` and occupies the server for `clocks`
-  /// cycles.
-  double serve(double when, double clocks) {
-    free_at_ = (when > free_at_ ? when : free_at_) + clocks;
-    busy_ += clocks;
-    return free_at_;
-  }
-  double free_at() const { return free_at_; }
-  double busy() const { return busy_; }
-
- private:
-  double free_at_ = 0;
-  double busy_ = 0;
-};
 
 /// Times of a request, in cycles.
 struct Served {
@@ -147,6 +132,7 @@ class MemoryPath {
       : parameters_(parameters),
         l1_(parameters.l1_bytes),
         behind_(parameters.behind),
+        atomics_(parameters.behind.atomics),
         requested_(requested),
         draw_(draws) {}
 
@@ -157,7 +143,7 @@ class MemoryPath {
   /// the sectors.
   Served load(double now, const sim::GlobalTouch& touch, bool passes_l1);
   /// Atomic operations on global memory, which L2 executes.
-  Served atomic(double now, const sim::GlobalTouch& touch);
+  Served atomic(double now, const sim::MemoryAccess& access);
   /// Reads the source of cp.async. Because cp.async writes no registers, it uses the data stage
   /// only to write shared memory: write_copied().
   Served copy(double now, const sim::GlobalTouch& touch, bool passes_l1);
@@ -225,6 +211,7 @@ class MemoryPath {
   double l2_reads_ = 0;
   double l2_writes_ = 0;
   const BehindL1& behind_;
+  AtomicUnits atomics_;
   BlockSectors& requested_;
   std::uint64_t block_ = 0;
   double max_latency_ = 0;    ///< largest latency of a sector of the current access, in cycles

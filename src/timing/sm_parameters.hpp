@@ -8,6 +8,7 @@
 #include "base/types.hpp"
 #include "device/ceilings.hpp"
 #include "device/unified_memory.hpp"
+#include "timing/atomic_units.hpp"
 #include "timing/latency_spread.hpp"
 
 namespace gpuexp {
@@ -26,6 +27,7 @@ struct BehindL1 {
   double l2_first_write_clocks = 0;  ///< per sector that the SM's block writes for the first time
   double dram_read_clocks = 0;
   double dram_write_clocks = 0;
+  AtomicRates atomics;
 };
 
 /// Times of asynchronous operations, in cycles. Measured on an H200, and similar on an H100

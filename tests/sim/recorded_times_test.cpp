@@ -213,7 +213,6 @@ TEST_CASE("a predicted time does not depend on the host addresses of buffers", "
 
 /// Variants without a predicted time, and the reason.
 const std::map<std::string, std::string>& without_time() {
-  static const std::string atomics = "the time model has no rate of atomic operations";
   static const std::string bus = "accesses of kernels to host memory are not modelled";
   static const std::string pageable = "copies of pageable memory are not modelled";
   static const std::string two_kernels =
@@ -227,17 +226,6 @@ const std::map<std::string, std::string>& without_time() {
   static const std::string through_host =
       "copies between GPUs through host memory are not modelled";
   static const std::map<std::string, std::string> reasons{
-      {"atomics/float_global", atomics},
-      {"atomics/global", atomics},
-      {"atomics/match_aggregated", atomics},
-      {"atomics/redux_aggregated", atomics},
-      {"atomics/returning", atomics},
-      {"atomics/shared_first", atomics},
-      {"atomics/warp_first", atomics},
-      {"backward/slices_atomic", atomics},
-      {"backward/vectors_atomic", atomics},
-      {"compaction/atomic_per_element", atomics},
-      {"compaction/warp_aggregated", atomics},
       {"compaction/tile_aggregated", places},
       {"compaction/three_pass", places},
       {"compaction/look_back", waiting},
@@ -250,9 +238,6 @@ const std::map<std::string, std::string>& without_time() {
       {"grid_sum/cooperative", waiting},
       {"grid_sum/programmatic", programmatic},
       {"grid_sum/tile_last_block", "which blocks sum the partial sums is decided at run time"},
-      {"histogram/global_atomics", atomics},
-      {"histogram/match_aggregated", atomics},
-      {"histogram/vector_loads", atomics},
       {"peer_copy/through_host", through_host},
       {"host_transfer/mapped_in", bus},
       {"host_transfer/managed_in", bus},
@@ -279,10 +264,6 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/tail_launched", launches},
       {"launch_overhead/first_launch", loading},
       {"launch_overhead/from_first", loading},
-      {"spmv/coo_atomics", atomics},
-      {"spmv/coo_segmented", atomics},
-      {"normalization_backward/block_atomics", atomics},
-      {"normalization_backward/element_atomics", atomics},
       {"streams/pageable", pageable},
       {"launch_overhead/grid_barrier", waiting},
       {"launch_overhead/updated_graph", "the host's time to update a graph is not measured"},
