@@ -1,6 +1,7 @@
 #include "timing/memory_path.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <tuple>
 
@@ -23,6 +24,31 @@ constexpr double kMaxBacklog = 40;
 /// an SM's requests that the memory system holds. With one value for all kernels, an H200's rates
 /// of random additions to 128 to 2^21 words are reproduced (docs/studies/atomics).
 constexpr double kMaxAtomicBacklog = 2000;
+
+// Costs of the first to fourth sector of a line that one request to L2 loads or stores, in sectors
+// of whole lines (docs/studies/caches/l2_lines.csv). A slice of L2 looks up one line per cycle and
+// delivers two sectors per cycle, so a load of a single sector takes nearly as long as a load of
+// two. Each line of a store has a header, which takes about as long as a sector.
+constexpr std::array<double, kSectorsPerLine> kLoadCosts{1.75, 0.25, 1, 1};
+constexpr std::array<double, kSectorsPerLine> kStoreCosts{1.67, 0.78, 0.78, 0.77};
+
+/// Costs of the sectors of a request, in the order of their addresses.
+class LineCosts {
+ public:
+  explicit LineCosts(const std::array<double, kSectorsPerLine>& costs) : costs_(costs) {}
+  double next(std::uint64_t sector) {
+    if (sector / kSectorsPerLine != line_) {
+      line_ = sector / kSectorsPerLine;
+      sectors_ = 0;
+    }
+    return costs_[sectors_++];
+  }
+
+ private:
+  const std::array<double, kSectorsPerLine>& costs_;
+  std::uint64_t line_ = ~std::uint64_t{0};
+  std::size_t sectors_ = 0;
+};
 
 // Whether the sector is among the `share` of sectors that come from device memory; decided per pair
 // of sectors. The hash uses only the low 16 bits of the sector number, because buffer addresses
@@ -49,11 +75,13 @@ double MemoryPath::fetch_local(double when, double share) {
 }
 
 // Returns the arrival of a sector requested at `when`. `share` is the share of lines whose latency
-// is at most this sector's latency.
-double MemoryPath::fetch(double when, std::uint64_t sector, double share, bool changes) {
+// is at most this sector's latency. `cost` is in sectors of whole lines.
+double MemoryPath::fetch(double when, std::uint64_t sector, double share, double cost,
+                         bool changes) {
   if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
-  const double requested_at = l2_read_.serve(when, behind_.l2_read_clocks) - behind_.l2_read_clocks;
+  const double clocks = cost * behind_.l2_read_clocks;
+  const double requested_at = l2_read_.serve(when, clocks) - clocks;
   // Assume that L2 still holds sectors that the block has requested before.
   const bool is_from_dram =
       requested_.is_first(block_, sector, changes) &&
@@ -107,6 +135,7 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
   std::size_t lines = 0;
   std::size_t hits = 0;
   SectorCache::Line* line = nullptr;
+  LineCosts costs(kLoadCosts);
   for (std::size_t i = 0; i < touch.count; ++i) {
     const std::uint64_t sector = touch.sectors[i];
     if (i == 0 || !SectorCache::share_line(touch.sectors[i - 1], sector)) {
@@ -117,7 +146,7 @@ MemoryPath::Fetched MemoryPath::fetch_all(double now, double when, const sim::Gl
     if (arrives != SectorCache::kAbsent) {
       ++hits;
     } else {
-      arrives = fetch(when, sector, draw_.peek(lines), options.changes);
+      arrives = fetch(when, sector, draw_.peek(lines), costs.next(sector), options.changes);
       if (!options.passes_l1) line = l1_.put(sector, arrives);
       // The sector passes the data stage one L1 latency before it arrives at the warp, as on a hit.
       // A store whose wavefront reaches the data stage in that cycle may have to repeat it.
@@ -191,11 +220,11 @@ Served MemoryPath::copy(double now, const sim::GlobalTouch& touch, bool passes_l
           std::max(looked_up + parameters_.l1_latency, there), now + max_latency_};
 }
 
-double MemoryPath::store_to_l2(double when, std::uint64_t sector) {
+double MemoryPath::store_to_l2(double when, std::uint64_t sector, double cost) {
   l2_writes_ += 1;
   const bool is_first = requested_.is_first(block_, sector, true);
-  const double given =
-      l2_write_.serve(when, is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks);
+  const double given = l2_write_.serve(
+      when, cost * (is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks));
   if (is_first && is_of_share(sector, behind_.dram_write_share))
     dram_.serve(given, behind_.dram_write_clocks);
   return given;
@@ -208,6 +237,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   const double read = data_.serve(looked_up - 1, wavefronts * parameters_.data_stage_clocks);
   double done = read;
   bool line_is_present = false;
+  LineCosts costs(kStoreCosts);
   for (std::size_t i = 0; i < touch.count; ++i) {
     // Stores stay in L1 and, except to local memory, are written through to L2. A store hits if L1
     // holds the line, even without the sector: if two warps write the halves of a line, an H200
@@ -219,7 +249,8 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
     if (!line_is_present && parameters_.repeats.stored > 0)
       load_repeats_.add(read, parameters_.repeats.stored);
     l1_.put(touch.sectors[i], read);
-    if (touch.sectors[i] < kLocalSectors) done = store_to_l2(read, touch.sectors[i]);
+    if (touch.sectors[i] < kLocalSectors)
+      done = store_to_l2(read, touch.sectors[i], costs.next(touch.sectors[i]));
   }
   return {read, done, now + 1};
 }
@@ -241,8 +272,10 @@ CopyTime MemoryPath::copy_in(double now, std::uint64_t address, std::uint64_t by
     requested_at = engine_.serve(requested_at, clocks) - clocks;
     const double share = draw_.next();
     double line_arrival = 0;
+    LineCosts costs(kLoadCosts);
     for (; sector < line_end; ++sector) {
-      const double there = fetch(requested_at, sector, share) - async.copy_ahead;
+      const double there =
+          fetch(requested_at, sector, share, costs.next(sector)) - async.copy_ahead;
       if (parameters_.repeats.copy > 0) store_repeats_.add(there, parameters_.repeats.copy);
       line_arrival = std::max(line_arrival, there);
     }
@@ -264,12 +297,13 @@ CopyTime MemoryPath::copy_out(double now, std::uint64_t address, std::uint64_t b
   const double begun = std::max(now, engine_.free_at());
   CopyTime time;
   double given = 0;
+  LineCosts costs(kStoreCosts);
   // The engine waits if L2 accepts sectors more slowly than the engine sends them.
   for (std::uint64_t sector = first; sector < end; ++sector) {
     time.read = engine_.serve(std::max(now, given - behind_.l2_write_clocks), sector_clocks);
     if (parameters_.repeats.read > 0)
       load_repeats_.add(time.read - sector_clocks, parameters_.repeats.read);
-    given = store_to_l2(time.read, sector);
+    given = store_to_l2(time.read, sector, costs.next(sector));
   }
   const double wavefronts = std::max(1.0, static_cast<double>(bytes) / kWavefrontBytes);
   reserve_data_stage(begun, time.read, wavefronts);

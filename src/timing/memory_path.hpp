@@ -190,9 +190,9 @@ class MemoryPath {
     bool changes = false;
     bool copies = false;
   };
-  double fetch(double when, std::uint64_t sector, double share, bool changes = false);
+  double fetch(double when, std::uint64_t sector, double share, double cost, bool changes = false);
   double fetch_local(double when, double share);
-  double store_to_l2(double when, std::uint64_t sector);
+  double store_to_l2(double when, std::uint64_t sector, double cost);
   /// Result of an L1 lookup; `there` is the arrival time of the last sector.
   struct Fetched {
     double there = 0;
