@@ -136,8 +136,9 @@ class KernelRun {
                                      sm.starts.back() + clocks_of_last_block(blocks, sm))
                 : clocks_of_uneven(blocks, sm);
     constexpr double kMicro = 1e6;
-    KernelCodeTime time{
-        launch_.program, clocks / clock_hz_ * kMicro, sm.places, sm.lookups, l1_counts(sm), {}};
+    KernelCodeTime time{launch_.program, (clocks + clocks_to_last_sm()) / clock_hz_ * kMicro,
+                        sm.places,       sm.lookups,
+                        l1_counts(sm),   {}};
     const double repeats = static_cast<double>(blocks.count) / static_cast<double>(executed);
     for (std::size_t i = 0; i < kSmParts; ++i) {
       const auto part = static_cast<SmPart>(i);
@@ -160,6 +161,11 @@ class KernelRun {
   }
 
   std::int64_t clusters() const { return blocks_ / cluster_; }
+
+  // The distributor starts one block after another, so the last SM starts later than the first one.
+  double clocks_to_last_sm() const {
+    return parameters_.block_interval * (active_sms_ - 1) / active_sms_;
+  }
 
   // If blocks differ in work, as rows of a triangle do, the first blocks may not have the mean
   // work. Takes blocks from all parts of the grid, each followed by the block at the same distance

@@ -32,6 +32,10 @@ constexpr double kMaxAtomicBacklog = 2000;
 constexpr std::array<double, kSectorsPerLine> kLoadCosts{1.75, 0.25, 1, 1};
 constexpr std::array<double, kSectorsPerLine> kStoreCosts{1.67, 0.78, 0.78, 0.77};
 
+/// Additional cycles of a kernel's first load on an SM: 85 to 97 on an H200
+/// (docs/studies/measuring/first_access.csv). The SM probably has to look up the page.
+constexpr double kFirstLoad = 90;
+
 /// Costs of the sectors of a request, in the order of their addresses.
 class LineCosts {
  public:
@@ -80,8 +84,9 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, double
                          bool changes) {
   if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
+  if (!first_load_at_) first_load_at_ = when + kFirstLoad;
   const double clocks = cost * behind_.l2_read_clocks;
-  const double requested_at = l2_read_.serve(when, clocks) - clocks;
+  const double requested_at = l2_read_.serve(std::max(when, *first_load_at_), clocks) - clocks;
   // Assume that L2 still holds sectors that the block has requested before.
   const bool is_from_dram =
       requested_.is_first(block_, sector, changes) &&
@@ -225,6 +230,7 @@ double MemoryPath::store_to_l2(double when, std::uint64_t sector, double cost) {
   const bool is_first = requested_.is_first(block_, sector, true);
   const double given = l2_write_.serve(
       when, cost * (is_first ? behind_.l2_first_write_clocks : behind_.l2_write_clocks));
+  acknowledged_at_ = given + parameters_.l2_latency;
   if (is_first && is_of_share(sector, behind_.dram_write_share))
     dram_.serve(given, behind_.dram_write_clocks);
   return given;
@@ -353,7 +359,7 @@ void MemoryPath::add_to(SmBusy& busy) const {
 
 double MemoryPath::last() const {
   return std::max(
-      {l2_read_.free_at(), l2_write_.free_at(), dram_.free_at(), data_.free_at(), atomics_.last()});
+      {l2_read_.free_at(), acknowledged_at_, dram_.free_at(), data_.free_at(), atomics_.last()});
 }
 
 }  // namespace gpuexp

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -168,6 +169,7 @@ class MemoryPath {
 
   /// Adds the number of cycles in which each unit was busy.
   void add_to(SmBusy& busy) const;
+  /// When the last request has ended. A kernel ends when L2 has acknowledged all stores.
   double last() const;
   /// Returns the lookups since the previous call.
   SectorLookups take_lookups() { return std::exchange(lookups_, {}); }
@@ -214,6 +216,8 @@ class MemoryPath {
   AtomicUnits atomics_;
   BlockSectors& requested_;
   std::uint64_t block_ = 0;
+  std::optional<double> first_load_at_;  ///< when the kernel's first load reaches L2
+  double acknowledged_at_ = 0;           ///< when L2's answer to the last store arrives
   double max_latency_ = 0;    ///< largest latency of a sector of the current access, in cycles
   double shared_clocks_ = 0;  ///< cycles in which shared memory accesses used the data stage
   ShareDraw draw_;
