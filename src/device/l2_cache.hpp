@@ -25,4 +25,8 @@ double kept_share_at(double times_l2);
 /// The argument at which kept_share_at() is 0.5.
 inline constexpr double kHalfKept = 0.575;
 
+/// Maximum number of copies of a problem's buffers over which the launches of a graph rotate. Copies
+/// of small buffers stay in L2.
+inline constexpr std::int64_t kMaxGraphCopies = 256;
+
 }  // namespace gpuexp

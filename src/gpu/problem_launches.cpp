@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/l2_cache.hpp"
 #include "gpu/cache_flush.hpp"
 
 namespace gpuexp {
@@ -13,7 +14,6 @@ namespace {
 // for many samples.
 constexpr double kReplayUs = 1e3;
 constexpr double kLongestReplayUs = 1e5;
-constexpr std::int64_t kMaxCopies = 256;
 
 }  // namespace
 
@@ -108,7 +108,7 @@ void ProblemLaunches::capture(const Variant& variant, double launch_us) {
   const std::int64_t max_launches = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(kLongestReplayUs / each_us), 1, kMaxGraphLaunches);
   const std::int64_t copies =
-      std::min({ceil_div(kFlushL2Sizes * device_.l2_bytes, bytes), kMaxCopies, max_launches});
+      std::min({ceil_div(kFlushL2Sizes * device_.l2_bytes, bytes), kMaxGraphCopies, max_launches});
   const auto wanted = static_cast<std::int64_t>(std::ceil(kReplayUs / each_us));
   const std::int64_t rounds = family_.reset ? 1 : ceil_div(std::min(wanted, max_launches), copies);
   while (copies_.size() < static_cast<std::size_t>(copies))

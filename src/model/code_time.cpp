@@ -433,11 +433,13 @@ void set_dram(std::vector<CacheCounts>& caches, const std::vector<KernelTraffic>
 CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode)
     : device_(device), ceilings_(ceilings), mode_(mode) {}
 
+// kernel_latency is the latency of kernels with a store, whose acknowledgement is also part of the
+// time of each kernel.
 double CodeTimeModel::further_us() const {
   constexpr double kNanosPerMicro = 1e3;
   return mode_ == Mode::graph || !ceilings_.kernel_latency_ns
              ? *ceilings_.floor_graph_us
-             : *ceilings_.kernel_latency_ns / kNanosPerMicro;
+             : (*ceilings_.kernel_latency_ns - *ceilings_.l2_latency_ns) / kNanosPerMicro;
 }
 
 double CodeTimeModel::launch_us(double launches) const {

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "device/l2_cache.hpp"
 #include "sim/grid_run.hpp"
 #include "timing/sm_parameters.hpp"
 #include "timing/sm_time.hpp"
@@ -241,7 +242,7 @@ KernelTraffic& KernelTraffic::operator+=(const KernelTraffic& more) {
 
 KernelTraffic& KernelTraffic::operator*=(double times) {
   for (double* bytes : {&dram.read, &dram.read_scattered, &dram.written, &dram.read_sectors,
-                         &read_sectors, &written_sectors})
+                        &read_sectors, &written_sectors})
     *bytes *= times;
   reads_by_sms *= times;
   return *this;
@@ -307,17 +308,25 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   // Moves buffers to fixed addresses, so that the sampled pages do not depend on host addresses.
   constexpr std::int64_t kBetweenBuffers = std::int64_t{1} << 42;
   Moves moves;
+  double buffer_bytes = 0;
   for (const KernelFootprint& kernel : launch.kernels) {
     for (const GridPart& part : kernel.grid->parts) {
       const auto place = static_cast<std::int64_t>(moves.size() + 1) * kBetweenBuffers;
-      moves.try_emplace(part.within.begin, place - static_cast<std::int64_t>(part.within.begin));
+      const auto begin = static_cast<std::int64_t>(part.within.begin);
+      if (moves.try_emplace(part.within.begin, place - begin).second)
+        buffer_bytes += static_cast<double>(part.within.end - part.within.begin);
     }
   }
   if (follows_launches(mode)) {
+    // The launches of a graph rotate over copies of the buffers. If L2 holds all copies, a launch
+    // finds its own copy there.
+    const bool has_other_copies =
+        mode == Mode::graph &&
+        kMaxGraphCopies * buffer_bytes > kHalfKept * static_cast<double>(device.l2_bytes);
     Moves before = moves;
     constexpr std::int64_t kElsewhere = std::int64_t{1} << 60;
     for (auto& [begin, move] : before)
-      move += mode == Mode::graph ? kElsewhere : 0;
+      move += has_other_copies ? kElsewhere : 0;
     for (const KernelFootprint& kernel : launch.kernels)
       replays.at(kernel.grid.get()).run(l2, before, stop);
   }

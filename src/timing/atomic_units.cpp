@@ -66,14 +66,19 @@ AtomicOperations atomic_operations(const sim::MemoryAccess& access) {
   return all;
 }
 
-double AtomicUnits::serve(double when, const sim::MemoryAccess& access) {
+AtomicUnits::Times AtomicUnits::serve(double when, const sim::MemoryAccess& access) {
+  if (outstanding_.size() == kMaxOutstanding) {
+    when = std::max(when, outstanding_.top());
+    outstanding_.pop();
+  }
   const AtomicOperations all = atomic_operations(access);
   double end = path_.serve(when, all.sectors * rates_.sector_clocks);
   for (std::size_t i = 0; i < all.count; ++i) {
     const auto& [slice, operations] = all.slices[i];
     end = std::max(end, slices_[slice].serve(when, operations * rates_.operation_clocks));
   }
-  return end;
+  outstanding_.push(end);
+  return {when, end};
 }
 
 double AtomicUnits::busy() const {

@@ -20,11 +20,6 @@ constexpr std::uint64_t kSectorsPerLine = 4;
 /// stall on full queues, shared memory and barriers in the proportions that an H200 counts.
 constexpr double kMaxBacklog = 40;
 
-/// Maximum number of cycles that atomic operations wait for L2's units after they have left the SM:
-/// an SM's requests that the memory system holds. With one value for all kernels, an H200's rates
-/// of random additions to 128 to 2^21 words are reproduced (docs/studies/atomics).
-constexpr double kMaxAtomicBacklog = 2000;
-
 // Costs of the first to fourth sector of a line that one request to L2 loads or stores, in sectors
 // of whole lines (docs/studies/caches/l2_lines.csv). A slice of L2 looks up one line per cycle and
 // delivers two sectors per cycle, so a load of a single sector takes nearly as long as a load of
@@ -190,14 +185,12 @@ Served MemoryPath::load(double now, const sim::GlobalTouch& touch, bool passes_l
   return load_as(now, touch, {passes_l1, false});
 }
 
-// The request leaves the queue when L2's units are at most kMaxAtomicBacklog behind, so that warps
-// wait for a busy slice even if the operation returns nothing.
 Served MemoryPath::atomic(double now, const sim::MemoryAccess& access) {
   Served served = load_as(now, touch_of(access), {true, true});
-  const double before = served.done - max_latency_;
-  const double end = atomics_.serve(served.taken, access);
-  served.taken = std::max(served.taken, end - kMaxAtomicBacklog);
-  served.done = std::max(before, end) + max_latency_;
+  const double fetched = served.done - max_latency_;
+  const auto [taken, done] = atomics_.serve(served.taken, access);
+  served.taken = taken;
+  served.done = std::max(fetched, done) + max_latency_;
   return served;
 }
 

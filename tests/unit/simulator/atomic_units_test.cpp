@@ -70,16 +70,28 @@ TEST_CASE("a busy slice delays its operations, and not those of other slices", "
   AtomicUnits units(rates);
   const Addition one([](unsigned) { return 0; });
   const Addition other([](unsigned) { return 64; });
-  CHECK(units.serve(100, one.access()) == 100 + 320);
-  CHECK(units.serve(100, one.access()) == 100 + 640);
-  CHECK(units.serve(100, other.access()) == 100 + 320);
+  CHECK(units.serve(100, one.access()).done == 100 + 320);
+  CHECK(units.serve(100, one.access()).done == 100 + 640);
+  CHECK(units.serve(100, other.access()).done == 100 + 320);
   CHECK(units.busy() == 640);
   CHECK(units.last() == 740);
   const AtomicRates by_sector{0, 3};
   AtomicUnits path(by_sector);
   const Addition spread([](unsigned lane) { return 64 * lane; });
-  CHECK(path.serve(0, spread.access()) == 96);
-  CHECK(path.serve(0, one.access()) == 99);
+  CHECK(path.serve(0, spread.access()).done == 96);
+  CHECK(path.serve(0, one.access()).done == 99);
+}
+
+TEST_CASE("an SM waits if L2 has not executed its earlier atomic requests", "[atomic_units]") {
+  const AtomicRates rates{10, 0};
+  AtomicUnits units(rates);
+  const Addition one([](unsigned) { return 0; }, 1);
+  constexpr int kAtOnce = 32;
+  for (int i = 0; i < kAtOnce; ++i)
+    CHECK(units.serve(0, one.access()).taken == 0);
+  CHECK(units.serve(0, one.access()).taken == 10);
+  CHECK(units.serve(0, one.access()).taken == 20);
+  CHECK(units.serve(1000, one.access()).taken == 1000);
 }
 
 }  // namespace
