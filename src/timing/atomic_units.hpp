@@ -55,10 +55,6 @@ class AtomicUnits {
   /// An H200 has 94 slices (ncu: lts__cycles_elapsed.sum / .max; docs/studies/atomics).
   static constexpr std::size_t kSlices = 94;
   friend AtomicOperations atomic_operations(const sim::MemoryAccess& access);
-  /// Maximum number of an SM's requests that L2 has not executed; further requests wait in the SM.
-  /// With this one value, an H200's rates of additions to 128 to 2^21 random words, and of
-  /// additions by 16 neighbouring lanes to each word, are reproduced (docs/studies/atomics).
-  static constexpr std::size_t kMaxOutstanding = 32;
 
   const AtomicRates& rates_;
   std::array<Server, kSlices> slices_;
