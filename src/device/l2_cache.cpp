@@ -15,4 +15,9 @@ double kept_share_at(double times_l2) {
   return std::clamp((kNoneFrom - times_l2) / (kNoneFrom - kAllUpTo), 0.0, 1.0);
 }
 
+double kept_l2_sectors(const DeviceSpec& device) {
+  constexpr double kSectorBytes = 32;
+  return kHalfKept * static_cast<double>(device.l2_bytes) / kSectorBytes;
+}
+
 }  // namespace gpuexp

@@ -24,9 +24,11 @@ inline constexpr double kDirtyShare = 0.25;
 double kept_share_at(double times_l2);
 /// The argument at which kept_share_at() is 0.5.
 inline constexpr double kHalfKept = 0.575;
+/// Number of accesses to sectors after which L2 still holds half of the sectors read before.
+double kept_l2_sectors(const DeviceSpec& device);
 
-/// Maximum number of copies of a problem's buffers over which the launches of a graph rotate. Copies
-/// of small buffers stay in L2.
+/// Maximum number of copies of a problem's buffers over which the launches of a graph rotate.
+/// Copies of small buffers stay in L2.
 inline constexpr std::int64_t kMaxGraphCopies = 256;
 
 }  // namespace gpuexp

@@ -351,8 +351,7 @@ class KernelRun {
     };
     behind.atomics = {share_clocks(ceilings_.atomics_of_address_per_s),
                       share_clocks(ceilings_.atomic_sectors_per_s)};
-    behind.l2_sectors =
-        kHalfKept * static_cast<double>(device_.l2_bytes) / kSectorBytes / active_sms_;
+    behind.l2_sectors = kept_l2_sectors(device_) / active_sms_;
     const DramBytes& dram = traffic.dram;
     behind.dram_read_share = share(dram.read, traffic.read_sectors);
     behind.dram_write_share = share(dram.written, traffic.written_sectors);

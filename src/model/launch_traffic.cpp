@@ -49,7 +49,7 @@ struct ReplayedPart {
 /// make the same accesses at nearly the same time.
 class GridReplay {
  public:
-  explicit GridReplay(const KernelFootprint& kernel)
+  GridReplay(const KernelFootprint& kernel, const DeviceSpec& device)
       : grid_(*kernel.grid),
         resident_(std::max<std::int64_t>(1, kernel.resident)),
         sms_(kernel.sms) {
@@ -61,6 +61,10 @@ class GridReplay {
       if (!part.writes) count_readers(shifts, part);
     }
     find_phases(static_cast<double>(kernel.l1_bytes));
+    double resident_sectors = 0;
+    for (const GridPart& part : grid_.parts)
+      resident_sectors += sectors_of_block(part) * static_cast<double>(resident_);
+    keeps_phases_ = resident_sectors <= kept_l2_sectors(device);
   }
 
   double granules() const {
@@ -96,7 +100,7 @@ class GridReplay {
     traffic.buffers = buffers.size();
     traffic.reads_by_sms = reads_by_sms_;
     for (const ReplayedPart& part : parts_)
-      (part.part->writes ? traffic.written_sectors : traffic.read_sectors) += sectors(*part.part);
+      (part.part->writes ? traffic.written_sectors : traffic.read_sectors) += sectors(part);
     return traffic;
   }
 
@@ -120,7 +124,8 @@ class GridReplay {
 
   // Blocks with equal shifts read the same sectors. SMs get blocks in the same order in each round.
   void count_readers(const std::vector<std::int64_t>& all, const GridPart& part) {
-    if (part.is_scattered) return reads_by_sms_.add(1, sectors(part));
+    if (part.is_scattered)
+      return reads_by_sms_.add(1, sectors_of_block(part) * static_cast<double>(grid_.grid.count()));
     const double of_block = sectors_of_block(part);
     const auto blocks = std::ssize(all);
     if (grid_.ascends(part)) return reads_by_sms_.add(1, of_block * static_cast<double>(blocks));
@@ -212,11 +217,18 @@ class GridReplay {
     return units(all, kSectorSize);
   }
 
-  double sectors(const GridPart& part) const {
+  // A block's accesses to the same sectors in another phase count if L2 does not hold the sectors
+  // until then (BlockSectors of timing/memory_path.hpp forgets them, too).
+  double sectors(const ReplayedPart& replayed) const {
+    const GridPart& part = *replayed.part;
     std::int64_t blocks = grid_.grid.count();
     if (!part.shifts.empty())
       blocks -= std::count(part.shifts.begin(), part.shifts.end(), GridPart::kNothing);
-    return sectors_of_block(part) * static_cast<double>(blocks);
+    double of_block = 0;
+    for (const auto& ranges : replayed.phases)
+      of_block += units(ranges, kSectorSize);
+    if (keeps_phases_) of_block = sectors_of_block(part);
+    return of_block * static_cast<double>(blocks);
   }
 
   const GridFootprint& grid_;
@@ -225,6 +237,7 @@ class GridReplay {
   ReadsBySms reads_by_sms_;
   std::vector<ReplayedPart> parts_;
   std::size_t phases_ = 0;
+  bool keeps_phases_ = true;  ///< L2 holds what resident blocks access in all their phases
 };
 
 }  // namespace
@@ -299,7 +312,7 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
   std::map<const GridFootprint*, GridReplay> replays;
   double granules = 0;
   for (const KernelFootprint& kernel : launch.kernels)
-    granules += replays.try_emplace(kernel.grid.get(), kernel).first->second.granules();
+    granules += replays.try_emplace(kernel.grid.get(), kernel, device).first->second.granules();
   // Replaying this number of granules takes about 10 ms and samples a sufficient part of L2.
   constexpr double kMaxGranules = 1 << 19;
   constexpr std::uint64_t kMaxSamplingPeriod = 256;

@@ -1,12 +1,23 @@
 #include "timing/access_times.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <new>
 
 namespace gpuexp {
 
 namespace {
+
+// Number of lanes with addresses in the bank that most lanes access.
+unsigned lanes_of_fullest_bank(const sim::MemoryAccess& access) {
+  constexpr std::uint64_t kBankBytes = 4;
+  constexpr std::size_t kBanks = 32;
+  std::array<unsigned, kBanks> lanes{};
+  for (sim::LaneMask left = access.lanes; left != 0; left &= left - 1)
+    ++lanes[access.address[sim::first_lane(left)] / kBankBytes % lanes.size()];
+  return *std::max_element(lanes.begin(), lanes.end());
+}
 
 SharedUse use_of(sim::Access kind) {
   if (kind == sim::Access::load) return SharedUse::load;
@@ -103,7 +114,9 @@ Served AccessTimes::served(const sim::MemoryAccess& access) {
   const bool passes_l1 = running.op->passes_l1;
   if (access.space == sim::Space::cluster) return access_cluster(access);
   if (access.space == sim::Space::shared) {
-    const double wavefronts = shared_wavefronts(access);
+    const double wavefronts = running.op->serializes_lanes ? std::max(shared_wavefronts(access),
+                                                                      lanes_of_fullest_bank(access))
+                                                           : shared_wavefronts(access);
     return memory().shared(now, wavefronts, use_of(access.kind),
                            share_of_banks(access, wavefronts));
   }

@@ -166,6 +166,10 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmParameter
     read_dependence(listed.operands, op);
   } else if (op.to == IssuedTo::memory) {
     op.kind = TimedOp::Kind::shared;
+    // ATOMS.POPC.INC counts the lanes of an address at once.
+    op.serializes_lanes = mnemonic == "ATOMS" &&
+                          listed.opcode.find(".POPC") == listed.opcode.npos &&
+                          listed.opcode.find(".CAS") == listed.opcode.npos;
   } else {
     read_asynchronous(listed, parameters, op);
   }

@@ -62,8 +62,11 @@ struct TimedOp {
   bool copies = false;           ///< the instruction is a cp.async copy
   bool may_end_barrier = false;  ///< may complete a barrier without waiting at it
   bool exits = false;            ///< EXIT
-  bool suspends = false;         ///< try_wait: the warp sleeps until the phase has ended
-  bool commits = false;          ///< the product is the last of its group
+  /// Atomic operation on shared memory that takes a cycle for each lane with an address in one
+  /// bank.
+  bool serializes_lanes = false;
+  bool suspends = false;  ///< try_wait: the warp sleeps until the phase has ended
+  bool commits = false;   ///< the product is the last of its group
   bool is_tensor = false;
   bool awaits_copies = false;  ///< arrives when the warp's cp.async copies have completed
   Moves moves = Moves::to_shared;
