@@ -13,9 +13,10 @@ std::byte* generic_at(Warp& warp, unsigned lane, std::uint64_t address, unsigned
   }
   if ((address & kWindowMask) == kLocalWindow)
     return warp.local_memory().at(lane, address & ~kWindowMask, width);
+  GlobalMemory& global = *warp.block.launch.global;
   if (address % width != 0)
-    throw Fault(FaultKind::misaligned, describe_misaligned(address, width), address);
-  return warp.block.launch.global->at(address, width);
+    throw Fault(FaultKind::misaligned, global.describe_misaligned(address, width), address);
+  return global.at(address, width);
 }
 
 void note_shared(Warp& warp, const MemoryAccess& access) {

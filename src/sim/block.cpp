@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -26,21 +25,6 @@ namespace {
 // Full masks are frequent, and std::popcount is a function call in code for any x86-64 processor.
 GPUEXP_INLINED unsigned count_of(LaneMask lanes) {
   return lanes == kAllLanes ? kLanes : static_cast<unsigned>(std::popcount(lanes));
-}
-
-void add_waiters(std::map<std::string, unsigned>& waiters, const Program& program,
-                 const std::vector<LaneGroup>& groups) {
-  for (const LaneGroup& group : groups)
-    waiters[source_line(program, group.next - 1)] +=
-        static_cast<unsigned>(std::popcount(group.lanes));
-}
-
-std::string describe(const std::map<std::string, unsigned>& waiters, std::string_view none) {
-  std::string text;
-  for (const auto& [line, threads] : waiters)
-    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", threads, line.empty() ? "" : " at ",
-                        line);
-  return text.empty() ? std::string(none) : text;
 }
 
 }  // namespace
@@ -213,6 +197,7 @@ void Block::run(Warp& warp) {
     run_turn(warp);
   } catch (Fault& fault) {
     add_place(fault, warp);
+    name_later_write(warp, fault);
     throw;
   }
 }
@@ -316,43 +301,6 @@ void Block::stop_at(const Warp& warp) const {
   const bool is_known = warp.divergence.is_running() && warp.divergence.next() < counts.size();
   const std::string place = is_known ? source_line(*launch.program, warp.divergence.next()) : "";
   throw Stopped("the run was ended", place);
-}
-
-std::string Block::describe_barriers() const {
-  std::string text;
-  for (unsigned i = 0; i < barriers_.size(); ++i) {
-    const Barrier& b = barriers_[i];
-    if (b.arrived == 0) continue;
-    std::int64_t left = 0;
-    for (const auto& warp : warps_)
-      left += std::popcount(~warp->divergence.exited());
-    text +=
-        fmt::format("{}barrier {} is never reached by all of its threads: {} of {} have arrived",
-                    text.empty() ? "" : "; ", i, b.threads > 0 ? b.arrived : b.votes.all,
-                    b.threads > 0 ? b.threads : left);
-  }
-  return text.empty() ? "threads wait for other lanes of their warps that never arrive" : text;
-}
-
-void Block::report_barrier() const {
-  std::map<std::string, unsigned> at_barrier;
-  std::map<std::string, unsigned> at_others;
-  std::int64_t left = 0;
-  for (const auto& warp : warps_) {
-    const Divergence& divergence = warp->divergence;
-    for (unsigned barrier = 0; barrier < barriers_.size(); ++barrier)
-      add_waiters(at_barrier, *launch.program, divergence.block_waiters(barrier));
-    add_waiters(at_others, *launch.program, divergence.warp_waiters());
-    left += std::popcount(~divergence.exited());
-  }
-  Fault fault(FaultKind::barrier,
-              fmt::format("{}; threads waiting there: {}; threads waiting for other lanes of their "
-                          "warps: {}; exited threads: {}",
-                          describe_barriers(), describe(at_barrier, "0"), describe(at_others, "0"),
-                          launch.block.count() - left));
-  const auto& named = at_barrier.empty() ? at_others : at_barrier;
-  fault.set_place(place, std::nullopt, named.empty() ? std::string{} : named.begin()->first);
-  throw fault;
 }
 
 // Returns null for accesses whose counts need no loop over lanes. next() is already the instruction

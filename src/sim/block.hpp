@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/types.hpp"
@@ -295,6 +296,11 @@ class Block {
   void run_turn(Warp& warp);
   Executed execute_next(Warp& warp, const std::vector<Op>& ops);
   void add_place(Fault& fault, const Warp& warp) const;
+  /// Call for a fault of the warp, which has set its place. If the fault is a read of unwritten
+  /// bytes of the block's own shared memory, executes the block up to its next barrier, without
+  /// checks. If another thread writes the bytes there, the fault becomes a race that names this
+  /// thread: a barrier is missing. No warp of the block may execute afterwards.
+  void name_later_write(Warp& warp, Fault& fault);
   bool is_complete(unsigned barrier) const;
   bool release_barrier(unsigned barrier);
   std::string describe_barriers() const;
@@ -312,6 +318,7 @@ class Block {
   std::array<std::vector<std::unique_ptr<AccessMemo>>, 2> memos_;
   Warp* running_ = nullptr;
   std::unique_ptr<MemoryChecks> checks_;
+  std::unique_ptr<MemoryChecks> dropped_checks_;  ///< the warps' divergence still refers to it
   AccessListener* listener_ = nullptr;
   /// Last read by another block; empty if this block may know that the read is complete.
   std::optional<RemoteRead> remote_read_;

@@ -104,14 +104,24 @@ void Divergence::release_block_barrier(unsigned barrier) {
   if (running_.lanes == 0) run_another();
 }
 
-std::vector<LaneGroup> Divergence::warp_waiters() const {
-  std::vector<LaneGroup> groups;
+std::vector<WaitingLanes> Divergence::warp_waiters() const {
+  std::vector<WaitingLanes> all;
   for (unsigned barrier = 0; barrier < kAllBarriers; ++barrier) {
-    for_each_lane(waiting_[barrier], [&](unsigned lane) {
-      groups.push_back({LaneMask{1} << lane, resume_[barrier][lane]});
-    });
+    const auto& masks = participants_[barrier];
+    for (LaneMask rest = waiting_[barrier]; rest != 0;) {
+      const unsigned first = first_lane(rest);
+      const auto is_alike = [&](unsigned l) {
+        return masks[l] == masks[first] && resume_[barrier][l] == resume_[barrier][first];
+      };
+      const LaneMask lanes = rest & lanes_where(is_alike);
+      const LaneMask arrived =
+          waiting_[barrier] & lanes_where([&](unsigned l) { return masks[l] == masks[first]; });
+      all.push_back({lanes, resume_[barrier][first], masks[first] & ~exited_ & ~arrived,
+                     barrier >= kBarriers});
+      rest &= ~lanes;
+    }
   }
-  return groups;
+  return all;
 }
 
 void Divergence::yield() {

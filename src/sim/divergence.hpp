@@ -15,6 +15,15 @@ struct LaneGroup {
   std::uint32_t next = 0;
 };
 
+/// Lanes that wait for other lanes of their warp.
+struct WaitingLanes {
+  LaneMask lanes = 0;
+  std::uint32_t next = 0;  ///< the instruction after the wait
+  LaneMask missing = 0;    ///< the awaited lanes that have neither arrived nor exited
+  /// Whether the kernel's own mask names the awaited lanes, as in __shfl_sync.
+  bool has_mask = false;
+};
+
 /// Decides which lanes of a warp execute next. Lanes diverge at a branch that only some of them
 /// take, and reconverge where they wait for each other at a convergence barrier (BSSY, BSYNC).
 /// While a group of lanes waits, another group executes.
@@ -57,8 +66,7 @@ class Divergence {
   const std::vector<LaneGroup>& block_waiters(unsigned barrier) const {
     return block_waiters_[barrier];
   }
-  /// One group per lane that waits for other lanes; `next` is the instruction after the wait.
-  std::vector<LaneGroup> warp_waiters() const;
+  std::vector<WaitingLanes> warp_waiters() const;
   void release_block_barrier(unsigned barrier);
 
   /// BMOV reads and sets a lane's mask of the participants of a convergence barrier.

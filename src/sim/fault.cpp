@@ -30,8 +30,8 @@ std::string describe_outside_shared(std::uint64_t address, std::size_t width, st
 
 std::string describe_misaligned_shared(std::uint64_t address, std::size_t width,
                                        std::size_t system_bytes) {
-  return fmt::format("{} bytes of shared memory at {} are not aligned", width,
-                     shared_offset(address, system_bytes));
+  return fmt::format("{} bytes of shared memory at {} are not aligned: expected a multiple of {}",
+                     width, shared_offset(address, system_bytes), width);
 }
 
 std::string describe_outside_local(std::uint64_t address, std::size_t width) {
@@ -39,7 +39,8 @@ std::string describe_outside_local(std::uint64_t address, std::size_t width) {
 }
 
 std::string describe_misaligned(std::uint64_t address, std::size_t width, std::string_view memory) {
-  return fmt::format("{} bytes{} at {:#x} are not aligned", width, memory, address);
+  return fmt::format("{} bytes{} at {:#x} are not aligned: expected a multiple of {}", width,
+                     memory, address, width);
 }
 
 Fault::Fault(FaultKind of, const std::string& words_of, std::optional<std::uint64_t> address_of,

@@ -50,6 +50,9 @@ std::string describe_outside_local(std::uint64_t address, std::size_t width);
 std::string describe_misaligned(std::uint64_t address, std::size_t width,
                                 std::string_view memory = "");
 
+/// In the words of faults of the kind `unwritten`.
+inline constexpr std::string_view kBeforeAnyWrite = "before anything wrote them";
+
 class Fault : public std::runtime_error {
  public:
   explicit Fault(const std::string& words_of) : Fault(FaultKind::other, words_of) {}
@@ -68,6 +71,8 @@ class Fault : public std::runtime_error {
   std::string words;
   std::optional<std::uint64_t> address;  ///< in shared memory: offset in the block's shared memory
   std::optional<unsigned> lane;
+  /// For a read of unwritten bytes of the block's own shared memory, at `address`: their number.
+  unsigned unwritten_shared_bytes = 0;
   std::string kernel;
   std::string place;  ///< source line, "kernels/matmul.cu:120"; empty: unknown
   std::optional<Extent> block;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/demangled_name.hpp"
+#include "base/text.hpp"
 
 namespace gpuexp::sim {
 
@@ -164,11 +165,12 @@ void ByteMarks::for_marked(
 }
 
 GlobalBuffer::GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name,
-                           Contents contents)
+                           Contents contents, std::size_t element_bytes)
     : begin_(begin),
       end_(begin + bytes),
       origin_(begin & ~(kWidestAccess - 1)),
-      name_(std::move(name)) {
+      name_(std::move(name)),
+      element_bytes_(element_bytes) {
   if (contents == Contents::poison) set_poison(begin_, bytes);
 }
 
@@ -179,6 +181,13 @@ std::string GlobalBuffer::description() const {
     return fmt::format("a constant of {} bytes that the compiler made", bytes);
   return fmt::format("buffer {}{}of {} bytes", demangled_name(name_), name_.empty() ? "" : " ",
                      bytes);
+}
+
+std::string GlobalBuffer::description_of(std::uint64_t address) const {
+  const std::uint64_t byte = address - begin_;
+  if (element_bytes_ > 0 && byte % element_bytes_ == 0)
+    return fmt::format("element {} of {}", byte / element_bytes_, description());
+  return fmt::format("byte {} of {}", byte, description());
 }
 
 bool GlobalBuffer::is_written(std::uint64_t address, std::size_t bytes) const {
@@ -270,8 +279,9 @@ void GlobalBuffer::settle() {
   if (whole == end_ - begin_) written_.reset();
 }
 
-void GlobalMemory::add(void* begin, std::size_t bytes, std::string name, Contents contents) {
-  GlobalBuffer buffer(address_of(begin), bytes, std::move(name), contents);
+void GlobalMemory::add(void* begin, std::size_t bytes, std::string name, Contents contents,
+                       std::size_t element_bytes) {
+  GlobalBuffer buffer(address_of(begin), bytes, std::move(name), contents, element_bytes);
   const auto at = std::lower_bound(
       buffers_.begin(), buffers_.end(), buffer.begin(),
       [](const auto& known, std::uint64_t address) { return known.begin() < address; });
@@ -474,6 +484,15 @@ std::string GlobalMemory::describe_outside(std::uint64_t address, std::size_t by
                        nearest->description());
   return fmt::format("{}: they end {} bytes past the end of {}", text, min_distance,
                      nearest->description());
+}
+
+std::string GlobalMemory::describe_misaligned(std::uint64_t address, std::size_t bytes) const {
+  const auto buffer =
+      std::ranges::find_if(buffers_, [&](const GlobalBuffer& one) { return one.has(address, 1); });
+  if (buffer == buffers_.end()) return sim::describe_misaligned(address, bytes);
+  return fmt::format(
+      "{} bytes at {:#x} are not aligned: they begin at {}, {} past a multiple of {}", bytes,
+      address, buffer->description_of(address), counted(address % bytes, "byte"), bytes);
 }
 
 }  // namespace gpuexp::sim

@@ -66,7 +66,9 @@ struct Flag : std::atomic<bool> {
 
 class GlobalBuffer {
  public:
-  GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name, Contents contents);
+  /// `element_bytes`: size of an element, for messages; 0: unknown.
+  GlobalBuffer(std::uint64_t begin, std::size_t bytes, std::string name, Contents contents,
+               std::size_t element_bytes);
 
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
@@ -76,6 +78,8 @@ class GlobalBuffer {
   const std::string& name() const { return name_; }
   /// "buffer y of 4000 bytes"; also describes a constant that the compiler made.
   std::string description() const;
+  /// "element 7 of buffer y of 4000 bytes"; "byte 30 of …" within an element.
+  std::string description_of(std::uint64_t address) const;
 
   /// Whether all bytes of the buffer are written, so that no byte needs a test.
   bool is_written() const { return !written_; }
@@ -163,6 +167,7 @@ class GlobalBuffer {
   std::uint64_t end_;
   std::uint64_t origin_;  ///< address of the first mark: a multiple of 16
   std::string name_;
+  std::size_t element_bytes_;
   std::optional<ByteMarks> written_;  ///< none: all bytes are written
   std::optional<ByteMarks> stores_;
   std::vector<std::unique_ptr<LateFill>> late_fills_;
@@ -172,8 +177,9 @@ class GlobalBuffer {
 
 class GlobalMemory {
  public:
+  /// `element_bytes`: size of an element, for messages; 0: unknown.
   void add(void* begin, std::size_t bytes, std::string name = {},
-           Contents contents = Contents::written);
+           Contents contents = Contents::written, std::size_t element_bytes = 0);
   void remove(const void* begin);
   void clear() { buffers_.clear(); }
   /// Marks bytes as unwritten: a kernel must write them before it reads them.
@@ -221,6 +227,8 @@ class GlobalMemory {
   GlobalBuffer* find(std::uint64_t address, std::size_t bytes);
   GlobalBuffer* find(const void* begin) { return find(reinterpret_cast<std::uint64_t>(begin), 0); }
   std::string describe_outside(std::uint64_t address, std::size_t bytes) const;
+  /// For an access whose address is not a multiple of its `bytes`.
+  std::string describe_misaligned(std::uint64_t address, std::size_t bytes) const;
 
  private:
   /// Returns false if the loop writes outside of every buffer.

@@ -46,9 +46,10 @@ void check_registers(const Program& program, Warp& warp, const Op& op, LaneMask 
             ? fmt::format("local memory at {:#x}", address)
             : "shared memory at " + shared_offset(address, system_shared_bytes);
     Fault fault(FaultKind::unwritten,
-                fmt::format("{} bytes of {} are read before anything wrote them, and used{}",
-                            origin.width, where, source_line(program, place, " at ")),
+                fmt::format("{} bytes of {} are read {}, and used{}", origin.width, where,
+                            kBeforeAnyWrite, source_line(program, place, " at ")),
                 address, lane);
+    if (origin.space == Space::shared) fault.unwritten_shared_bytes = origin.width;
     fault.place = source_line(program, origin.place);
     throw fault;
   }
@@ -120,7 +121,8 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
   for_each_lane(access.lanes, [&](unsigned lane) {
     const std::uint64_t address = access.address[lane];
     if (!is_aligned(address, width))
-      throw Fault(FaultKind::misaligned, describe_misaligned(address, width), address, lane);
+      throw Fault(FaultKind::misaligned, global_.describe_misaligned(address, width), address,
+                  lane);
     GlobalBuffer* const buffer = all ? all : global_.find(address, width);
     if (!buffer)
       throw Fault(FaultKind::out_of_bounds, global_.describe_outside(address, width), address,
@@ -130,9 +132,8 @@ void MemoryChecks::check_global(const MemoryAccess& access) {
       buffer->mark(address, width);
     } else if (!buffer->is_written(address, width)) {
       throw Fault(FaultKind::unwritten,
-                  fmt::format("{} bytes at {:#x} are read before anything wrote them: byte {} of "
-                              "{}",
-                              width, address, address - buffer->begin(), buffer->description()),
+                  fmt::format("{} bytes at {:#x} are read {}: byte {} of {}", width, address,
+                              kBeforeAnyWrite, address - buffer->begin(), buffer->description()),
                   address, lane);
     }
   });
@@ -269,7 +270,7 @@ void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) 
   switch (conflict.kind) {
     case Conflict::Kind::unwritten:
       kind = FaultKind::unwritten;
-      words = fmt::format("{} are {} before anything wrote them", bytes, verb);
+      words = fmt::format("{} are {} {}", bytes, verb, kBeforeAnyWrite);
       break;
     case Conflict::Kind::is_copied:
       kind = FaultKind::async_copy;
@@ -297,7 +298,10 @@ void MemoryChecks::report(const MemoryAccess& access, const Conflict& conflict) 
           bytes, verb, to_text(place_at(block_, conflict.other.thread)));
       break;
   }
-  throw Fault(kind, words, conflict.address, conflict.lane);
+  Fault fault(kind, words, conflict.address, conflict.lane);
+  if (kind == FaultKind::unwritten && access.space == Space::shared)
+    fault.unwritten_shared_bytes = access.width;
+  throw fault;
 }
 
 void MemoryChecks::release_barrier(unsigned barrier,

@@ -108,11 +108,13 @@ void HostProblem::allocate(Rank& rank) {
   for (std::size_t i = 0; i < family_.buffers.size(); ++i) {
     const Buffer& buffer = family_.buffers[i];
     const auto count = static_cast<std::size_t>(buffer.count(problem_.get()));
-    HostMemory& memory = rank.buffers.emplace_back(count * size_of(buffer.type(problem_.get())));
+    const std::size_t element_bytes = size_of(buffer.type(problem_.get()));
+    HostMemory& memory = rank.buffers.emplace_back(count * element_bytes);
     const bool is_state = buffer.role == BufferRole::state;
     if (is_state) std::memset(memory.data(), 0, memory.bytes());
     simulator_.memory().add(memory.data(), memory.bytes(), name_of(rank, i),
-                            is_state ? sim::Contents::written : sim::Contents::poison);
+                            is_state ? sim::Contents::written : sim::Contents::poison,
+                            element_bytes);
     if (buffer.role == BufferRole::input) simulator_.memory().set_constant(memory.data());
   }
 }

@@ -287,6 +287,26 @@ TEST_CASE("bytes of buffers are poison until they are written", "[sim]") {
   CHECK(buffer.is_written(at + 8, 8));
 }
 
+TEST_CASE("a misaligned access names the element at which it begins", "[sim]") {
+  alignas(16) std::array<std::byte, 64> data{};
+  const auto at = reinterpret_cast<std::uint64_t>(data.data());
+  GlobalMemory memory;
+  memory.add(data.data(), 32, "x", Contents::written, 4);
+  memory.add(data.data() + 48, 16, "y");
+  CHECK(memory.describe_misaligned(at + 12, 16) ==
+        fmt::format("16 bytes at {:#x} are not aligned: they begin at element 3 of buffer x of 32 "
+                    "bytes, 12 bytes past a multiple of 16",
+                    at + 12));
+  CHECK_THAT(memory.describe_misaligned(at + 1, 4),
+             contains_text("they begin at byte 1 of buffer x of 32 bytes, 1 byte past a multiple "
+                           "of 4"));
+  CHECK_THAT(memory.describe_misaligned(at + 52, 8),
+             contains_text("they begin at byte 4 of buffer y of 16 bytes, 4 bytes past a multiple "
+                           "of 8"));
+  CHECK(memory.describe_misaligned(0x11, 4) ==
+        "4 bytes at 0x11 are not aligned: expected a multiple of 4");
+}
+
 TEST_CASE("an access outside of every buffer names the nearest", "[sim]") {
   std::array<std::byte, 64> data{};
   const auto at = reinterpret_cast<std::uint64_t>(data.data());
@@ -315,137 +335,6 @@ TEST_CASE("faults describe the variables of a module by their names in the sourc
           ": they end 4 bytes past the end of a constant of 16 bytes that the compiler made");
   CHECK(nearest("_ZN6filter1cE") ==
         ": they end 4 bytes past the end of buffer filter::c of 16 bytes");
-}
-
-/// The fault of a block of 64 threads by default.
-std::optional<Fault> fault_of(const std::string& code, std::int64_t threads = 64,
-                              const Checks& checks = {}, std::size_t system_bytes = 0) {
-  const std::string text = code + "EXIT;0\n";
-  const Program program = decode(read_code_text(text));
-  GlobalMemory memory;
-  LaunchState launch;
-  launch.program = &program;
-  launch.global = &memory;
-  launch.block = {threads, 1, 1};
-  launch.shared_bytes = 4096;
-  launch.system_shared_bytes = system_bytes;
-  launch.constants.resize(0x400);
-  launch.checks = checks;
-  Block block(launch, Extent{1, 0, 0});
-  try {
-    block.run();
-  } catch (const Fault& fault) {
-    return fault;
-  }
-  return std::nullopt;
-}
-
-const std::string kThreadInR1 = "//a.cu\n#0:1\nS2R R1, SR_TID.X;0\nSHF.L.U32 R2, R1, 0x2, RZ;0\n";
-
-TEST_CASE("a fault has its line, block, thread and address", "[sim]") {
-  const auto fault = fault_of(kThreadInR1 +
-                              "#0:2\nSTS [R2], R1;0\n#0:3\nLOP3.LUT R3, R2, 0x7c, RZ, 0xc0, !PT;0\n"
-                              "#0:4\nLDS R4, [R3];0\n");
-  REQUIRE(fault);
-  CHECK(fault->kind == FaultKind::race);
-  CHECK(fault->place == "a.cu:4");
-  CHECK(fault->block == Extent{1, 0, 0});
-  CHECK(fault->thread == Extent{32, 0, 0});
-  CHECK(fault->address == 0u);
-  CHECK(std::string(fault->what()) ==
-        "a.cu:4, block (1, 0, 0), thread (32, 0, 0): 4 bytes of shared memory at 0x0 are read with "
-        "no barrier since thread (0, 0, 0) at a.cu:2 wrote them");
-}
-
-TEST_CASE("faults name offsets in the kernel's own shared memory, without the system's", "[sim]") {
-  constexpr std::size_t kSystemBytes = 1024;
-  const auto words_of = [](const std::string& address, const std::string& access) {
-    const auto fault =
-        fault_of("//a.cu\n#0:1\nMOV R2, " + address + ";0\n" + access, 32, {}, kSystemBytes);
-    REQUIRE(fault);
-    return fault->words;
-  };
-  CHECK(words_of("0x1000", "STS [R2], R1;0\n") ==
-        "4 bytes at 0xc00 are outside of the block's 3072 bytes of shared memory");
-  CHECK(words_of("0x402", "STS [R2], R1;0\n") == "4 bytes of shared memory at 0x2 are not aligned");
-  const std::string used = "LDS R4, [R2];0\nIADD3 R5, R4, 0x1, RZ;0\n";
-  CHECK_THAT(words_of("0x480", used),
-             contains_text("4 bytes of shared memory at 0x80 are read before anything wrote them"));
-  CHECK_THAT(words_of("0x3f8", used),
-             contains_text("shared memory at 0x8 before the start are read"));
-}
-
-TEST_CASE("unwritten values may be loaded, but not used", "[sim]") {
-  const std::string load = kThreadInR1 + "#0:2\nLDS R4, [R2];0\n";
-  CHECK(!fault_of(load));
-  const auto used = fault_of(load + "#0:3\nIADD3 R5, R4, 0x1, RZ;0\n");
-  REQUIRE(used);
-  CHECK(used->kind == FaultKind::unwritten);
-  CHECK(used->place == "a.cu:2");
-  CHECK(used->address == 0u);
-  CHECK_THAT(used->words, contains_text("and used at a.cu:3"));
-  CHECK(fault_of(load + "STS [R4], R1;0\n"));
-  // An overwritten register is valid.
-  CHECK(!fault_of(load + "MOV R4, 0x1;0\nIADD3 R5, R4, 0x1, RZ;0\n"));
-  CHECK(!fault_of(load + "MOV R3, 0x1;0\nIADD3 R5, R3, 0x1, RZ;0\n"));
-  CHECK(fault_of(load + "MOV R3, 0x1;0\nIADD3 R5, R4, 0x1, RZ;0\n"));
-}
-
-TEST_CASE("a barrier that some threads never reach lists the waiting threads", "[sim]") {
-  // The lower half of each warp waits for the block, the upper half for the lower half.
-  const auto fault = fault_of(kThreadInR1 +
-                              "#0:2\nLOP3.LUT R3, R1, 0x10, RZ, 0xc0, !PT;0\n"
-                              "ISETP.NE.AND P0, PT, R3, RZ, PT;0\nBSSY B0, 0x70;0\n"
-                              "@P0 BRA 0x70;0\n#0:3\nBAR.SYNC.DEFER_BLOCKING 0x0;0\n"
-                              "#0:4\nBSYNC B0;0\n");
-  REQUIRE(fault);
-  CHECK(fault->kind == FaultKind::barrier);
-  CHECK(fault->place == "a.cu:3");
-  CHECK_THAT(fault->words, contains_text("threads waiting there: 32 at a.cu:3; threads waiting "
-                                         "for other lanes of their warps: 32 at a.cu:4; exited "
-                                         "threads: 0"));
-  CHECK(!fault_of("BAR.SYNC.DEFER_BLOCKING 0x0;0\n"));
-  // A barrier does not wait for exited threads.
-  CHECK(!fault_of(kThreadInR1 + "ISETP.LT.AND P0, PT, R1, 0x20, PT;0\n@P0 EXIT;0\n"
-                                "BAR.SYNC.DEFER_BLOCKING 0x0;0\n"));
-  const auto some = fault_of(kThreadInR1 +
-                             "ISETP.LT.AND P0, PT, R1, 0x8, PT;0\n"
-                             "@P0 BAR.SYNC.DEFER_BLOCKING 0x0;0\n");
-  REQUIRE(some);
-  CHECK(some->kind == FaultKind::barrier);
-  CHECK_THAT(some->words, contains_text("8 threads of a warp wait at a barrier that 24 others"));
-}
-
-TEST_CASE("a warp in an endless loop is stopped", "[sim]") {
-  Checks checks;
-  checks.max_instructions = 1000;
-  const auto loop = [](int turns) {
-    return fmt::format(
-        "//a.cu\n#0:1\nMOV R1, RZ;0\n#0:2\nIADD3 R1, R1, 0x1, RZ;0\n#0:3\n"
-        "ISETP.LT.AND P0, PT, R1, {:#x}, PT;0\n@P0 BRA 0x10;0\n#0:4\n",
-        turns);
-  };
-  CHECK(!fault_of(loop(300), 64, checks));
-  const auto fault = fault_of(loop(100'000), 64, checks);
-  REQUIRE(fault);
-  CHECK(fault->kind == FaultKind::endless);
-  CHECK(fault->place == "a.cu:2");
-  CHECK(!fault->thread);
-}
-
-TEST_CASE("each kind of access is checked before it executes", "[sim]") {
-  const auto kind_of = [](const std::string& code) {
-    const auto fault = fault_of(kThreadInR1 + code);
-    return fault ? std::optional(fault->kind) : std::nullopt;
-  };
-  CHECK(kind_of("STS [R2+0xff0], R1;0\n") == FaultKind::out_of_bounds);
-  CHECK(kind_of("STS [R2+0x1], R1;0\n") == FaultKind::misaligned);
-  CHECK(kind_of("MOV R4, 0x10;0\nMOV R5, RZ;0\nLDG.E R6, desc[UR4][R4.64];0\n") ==
-        FaultKind::out_of_bounds);
-  CHECK(kind_of("MOV R4, 0x11;0\nMOV R5, RZ;0\nLDG.E R6, desc[UR4][R4.64];0\n") ==
-        FaultKind::misaligned);
-  CHECK(kind_of("BPT.TRAP 0x1;0\n") == FaultKind::other);
-  CHECK(!kind_of("STS [R2], R1;0\n"));
 }
 
 }  // namespace
