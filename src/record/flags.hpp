@@ -62,9 +62,10 @@ inline constexpr Flag kHiddenTerms{
     "a kernel that omits a term of a sum could pass: the bound on rounding errors exceeds single "
     "terms, and the check has no exact verification",
     "smaller sizes (--set), or a smaller tolerance; docs/own_kernel.md, Long sums"};
-inline constexpr Flag kZerosPass{
-    "zeros_pass", "0 would pass for at least three quarters of the compared elements of an output",
-    "other contents of the inputs, or a smaller tolerance"};
+inline constexpr Flag kZerosPass{"zeros_pass",
+                                 "0 would pass for at least three quarters of the compared "
+                                 "elements of an output, in each verification",
+                                 "other contents of the inputs, or a smaller tolerance"};
 
 inline constexpr std::array<Flag, 15> kFlags{
     kOutputInL2, kFewSamples, kWideInterval,      kOutliers,    kAboveLimit,

@@ -35,6 +35,12 @@ struct RmsError {
   double over_allowed() const { return rms_over_allowed(got, allowed); }
 };
 
+/// An output, and the share of its compared elements for which 0 would pass, too.
+struct ZeroShare {
+  std::string buffer;
+  double share = 0;
+};
+
 struct Verification {
   std::int64_t elements = 0;  ///< number of elements of all outputs
   std::int64_t checked = 0;   ///< number of elements compared with a reference
@@ -45,8 +51,7 @@ struct Verification {
   std::vector<Mismatch> first_wrong;
   std::string overrun;        ///< name of a buffer whose guards were overwritten; empty if none
   std::string changed_input;  ///< name of an input that was modified; empty if none
-  /// Maximum over the outputs of the share of compared elements for which 0 would pass, too.
-  double zero_share = 0;
+  std::vector<ZeroShare> zero_shares;  ///< one for each compared output
   double worst_over_allowed = 0;  ///< maximum |got - expected| / allowed; at most 1 if all pass
   /// RMS error of the output with the largest over_allowed().
   RmsError rms;
@@ -60,6 +65,8 @@ struct Verification {
   bool passed() const {
     return wrong == 0 && rms_passed() && overrun.empty() && changed_input.empty();
   }
+  /// Whether 0 would pass for at least three quarters of the compared elements of the output.
+  bool is_passed_by_zeros(const std::string& output) const;
   /// Stores `error` in `rms` if its over_allowed() is the largest so far. NaN counts as the
   /// largest.
   void add_rms(RmsError error);

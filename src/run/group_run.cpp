@@ -136,7 +136,11 @@ void GroupRun::verify_exact_sums() {
       Verification verification;
       session_.timed(&RunTimes::verify,
                      [&] { verification = session_.executor().verify(same, Mode::warm); });
-      if (verification.passed() || refuse_check(cell, *exact.family, verification)) return;
+      if (verification.passed()) {
+        cell.row->exact_verification = std::move(verification);
+        return;
+      }
+      if (refuse_check(cell, *exact.family, verification)) return;
       cell.row->verification = verification;
       end(cell, Status::incorrect,
           failure_text(verification) +

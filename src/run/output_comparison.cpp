@@ -57,8 +57,14 @@ void add_output(const std::string& buffer, const Comparison& c, const Comparison
   result.checked += checked;
   result.elements += c.count;
   result.wrong += static_cast<std::int64_t>(sums.wrong);
-  result.zero_share = std::max(
-      result.zero_share, static_cast<double>(sums.zero_passes) / static_cast<double>(checked));
+  const double zero_share =
+      checked == 0 ? 0 : static_cast<double>(sums.zero_passes) / static_cast<double>(checked);
+  const auto known_share = std::ranges::find(result.zero_shares, buffer, &ZeroShare::buffer);
+  if (known_share == result.zero_shares.end()) {
+    result.zero_shares.push_back({buffer, zero_share});
+  } else {  // another copy of the output
+    known_share->share = std::max(known_share->share, zero_share);
+  }
   result.worst_over_allowed =
       std::max(result.worst_over_allowed, std::bit_cast<double>(sums.worst_ratio));
   result.add_rms({buffer, rms_of(sums.error_squares),

@@ -45,6 +45,8 @@ struct Row {
   std::optional<Verification> verification;  ///< the latest verification
   /// Why a kernel that omits a term of a sum could pass (ExactVerification); empty if it could not.
   std::string hidden_terms;
+  /// The verification with inputs for which the sums are exact, if there was one and it passed.
+  std::optional<Verification> exact_verification;
   MetricValues metrics;
   std::optional<double> baseline_time_us;  ///< median time of the baseline in this group
   std::optional<SampleTraits> traits;      ///< how the samples were taken

@@ -319,6 +319,16 @@ class Runner {
     }
   }
 
+  /// Whether zeros as an output would pass each verification of the row.
+  static bool would_pass_zeros(const Row& row) {
+    return row.verification &&
+           std::ranges::any_of(row.verification->zero_shares, [&](const ZeroShare& zeros) {
+             return row.verification->is_passed_by_zeros(zeros.buffer) &&
+                    (!row.exact_verification ||
+                     row.exact_verification->is_passed_by_zeros(zeros.buffer));
+           });
+  }
+
   void add_flags(Row& row) const {
     const auto flag_if = [&](bool holds, const Flag& flag) {
       if (holds) row.flags.emplace_back(flag.id);
@@ -327,10 +337,8 @@ class Runner {
                 !row.prediction->occupancy->exact_architecture,
             kOtherArchitecture);
     flag_if(has_passed(row.status) && !row.hidden_terms.empty(), kHiddenTerms);
-    // A quarter less than all, because half of the elements may be 0 for a reason, as in a ReLU.
-    constexpr double kManyZeros = 0.75;
     flag_if(has_passed(row.status) && is_kernel_file(plan_.experiment(*row.group).family->id) &&
-                row.verification && row.verification->zero_share >= kManyZeros,
+                would_pass_zeros(row),
             kZerosPass);
     if (!row.time_us) return;
     const MeasureSettings& settings = plan_.experiment(*row.group).measure;

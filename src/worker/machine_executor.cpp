@@ -27,7 +27,8 @@ Verification merged(const std::vector<Verification>& of_ranks) {
     all.elements += one.elements;
     all.checked += one.checked;
     all.wrong += one.wrong;
-    all.zero_share = std::max(all.zero_share, one.zero_share);
+    for (const ZeroShare& share : one.zero_shares)
+      all.zero_shares.push_back({of_rank(rank, share.buffer), share.share});
     if (all.first_wrong.empty()) {
       all.first_wrong = one.first_wrong;
       for (Mismatch& wrong : all.first_wrong)

@@ -20,13 +20,15 @@ template <>
 inline constexpr std::tuple kListedMembers<RmsError>{&RmsError::buffer, &RmsError::got,
                                                      &RmsError::allowed};
 template <>
+inline constexpr std::tuple kListedMembers<ZeroShare>{&ZeroShare::buffer, &ZeroShare::share};
+template <>
 inline constexpr std::tuple kListedMembers<Verification>{
     &Verification::elements,      &Verification::checked,
     &Verification::wrong,         &Verification::first_wrong,
     &Verification::overrun,       &Verification::changed_input,
     &Verification::rms,           &Verification::error_rms_rel,
     &Verification::error_max_rel, &Verification::worst_over_allowed,
-    &Verification::zero_share};
+    &Verification::zero_shares};
 template <>
 inline constexpr std::tuple kListedMembers<SampleTraits>{
     &SampleTraits::launches, &SampleTraits::flushed_bytes,  &SampleTraits::rotated_bytes,

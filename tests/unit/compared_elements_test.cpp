@@ -214,9 +214,12 @@ TEST_CASE("elements for which zero would pass are counted") {
   Ones ones(1);
   for (std::size_t i = 0; i < kElements; ++i)
     ones.value[i] = ones.got[i] = i % 4 == 0 ? 0 : 1;
-  CHECK(ones.verify().zero_share == Approx(0.25).epsilon(0.01));
+  const Verification some = ones.verify();
+  REQUIRE(some.zero_shares.size() == 1);
+  CHECK(some.zero_shares[0].buffer == "y");
+  CHECK(some.zero_shares[0].share == Approx(0.25).epsilon(0.01));
   CHECK(ones.verify().passed());
-  CHECK(Ones(1).verify().zero_share == 0);
+  CHECK(Ones(1).verify().zero_shares[0].share == 0);
 }
 
 TEST_CASE("drawn elements are compared, and a NaN fails anywhere") {
@@ -290,17 +293,18 @@ TEST_CASE("elements that the kernel did not write are named so") {
         Case{DataType::bf16, true, poison(DataType::bf16),
              "y[3]: the kernel did not write it, expected 1", "unwritten"},
         // The NaN that operations return has another sign or fewer bits.
-        Case{DataType::fp32, true, std::nan(""), "y[3]: expected 1, got nan, allowed ±0", "nan"},
-        Case{DataType::fp32, true, -std::nan(""), "y[3]: expected 1, got nan, allowed ±0", "nan"},
-        Case{DataType::fp32, false, poison(DataType::fp32), "y[3]: expected 1, got nan, allowed ±0",
+        Case{DataType::fp32, true, std::nan(""), "y[3]: expected 1, got nan, must be exact", "nan"},
+        Case{DataType::fp32, true, -std::nan(""), "y[3]: expected 1, got nan, must be exact",
              "nan"},
+        Case{DataType::fp32, false, poison(DataType::fp32),
+             "y[3]: expected 1, got nan, must be exact", "nan"},
         // All bits set is also an integer that a kernel may write.
         Case{DataType::uint8, true, 255,
-             "y[3]: expected 1, got 255 as if the kernel did not write it, allowed ±0", "255"},
+             "y[3]: expected 1, got 255 as if the kernel did not write it, must be exact", "255"},
         Case{DataType::int32, true, -1,
-             "y[3]: expected 1, got -1 as if the kernel did not write it, allowed ±0", "-1"},
-        Case{DataType::int32, false, -1, "y[3]: expected 1, got -1, allowed ±0", "-1"},
-        Case{DataType::uint8, true, 254, "y[3]: expected 1, got 254, allowed ±0", "254"}}) {
+             "y[3]: expected 1, got -1 as if the kernel did not write it, must be exact", "-1"},
+        Case{DataType::int32, false, -1, "y[3]: expected 1, got -1, must be exact", "-1"},
+        Case{DataType::uint8, true, 254, "y[3]: expected 1, got 254, must be exact", "254"}}) {
     CAPTURE(name_of(c.type), c.is_poisoned, c.got);
     Comparison comparison{};
     comparison.type = c.type;
@@ -315,6 +319,21 @@ TEST_CASE("elements that the kernel did not write are named so") {
     if (v.first_wrong.front().is_unwritten && std::isnan(c.got))
       CHECK(failure_of(v).ends_with("y[3]: the kernel did not write it"));
   }
+}
+
+TEST_CASE("a bound that only covers underflow is not shown as a number") {
+  const auto text = [](double expected, double got, double allowed) {
+    Verification v;
+    v.wrong = v.checked = 1;
+    v.first_wrong = {{"y", 3, expected, got, allowed}};
+    return failure_of(v);
+  };
+  for (const double got : {0.0, 11.0, INFINITY, std::nan("")})
+    CHECK_THAT(text(12, got, 1.84e-40), Catch::EndsWith(", must be exact"));
+  CHECK_THAT(text(0, 1, 1.84e-40), Catch::EndsWith("expected 0, got 1, must be exact"));
+  CHECK_THAT(text(12, 11, 1e-9), Catch::EndsWith("expected 12, got 11, allowed ±1e-09"));
+  CHECK_THAT(text(1e-30, 2e-30, 1e-36), Catch::EndsWith("allowed ±1e-36"));
+  CHECK_THAT(text(0, 1e-39, 1e-40), Catch::EndsWith("allowed ±1e-40"));
 }
 
 TEST_CASE("a reference is elementwise if one host loop computes each array") {

@@ -43,6 +43,12 @@ Verification wrong(double expected) {
   return v;
 }
 
+Verification zeros_in(const std::vector<ZeroShare>& shares) {
+  Verification v;
+  v.zero_shares = shares;
+  return v;
+}
+
 bool is_flagged(const Row& row, const Flag& flag) {
   return std::ranges::find(row.flags, flag.id) != row.flags.end();
 }
@@ -70,7 +76,7 @@ TEST_CASE("a kernel that fails only with exact sums is incorrect", "[exact_verif
   const auto rows = run.run();
   CHECK(rows[0].status == Status::incorrect);
   CHECK(rows[0].reason ==
-        "1 of 8 elements is wrong; first y[3]: expected 1, got 2, allowed ±0 (with small whole "
+        "1 of 8 elements is wrong; first y[3]: expected 1, got 2, must be exact (with small whole "
         "numbers as inputs, whose sums are exact)");
   CHECK(run.executor.samples_of("first") == 0);
   CHECK(rows[1].status == Status::passed);
@@ -158,17 +164,33 @@ TEST_CASE("a check that zeros would pass has a flag", "[exact_verification]") {
   const auto flagged = [](double share, const std::string& id) {
     OwnToyRun run;
     run.family.id = id;
-    run.executor.verification = [&](const std::string&, int) {
-      Verification v;
-      v.zero_share = share;
-      return v;
-    };
+    run.executor.verification = [&](const std::string&, int) { return zeros_in({{"y", share}}); };
     return is_flagged(run.run()[0], kZerosPass);
   };
   CHECK(flagged(1, "toy.cu"));
   CHECK(flagged(0.75, "toy.cu"));
   CHECK_FALSE(flagged(0.5, "toy.cu"));  // as of a ReLU
   CHECK_FALSE(flagged(1, "toy"));
+}
+
+TEST_CASE("a check whose exact sums refuse zeros has no flag", "[exact_verification]") {
+  using Shares = std::vector<ZeroShare>;
+  const auto flagged = [](const Shares& exact, const Shares& declared, RunKind kind) {
+    OwnToyRun run;
+    run.options.kind = kind;
+    run.executor.verification = [&](const std::string&, int n) {
+      return zeros_in(n == 0 ? exact : declared);
+    };
+    return is_flagged(run.run()[0], kZerosPass);
+  };
+  for (const RunKind kind : {RunKind::verify, RunKind::measure}) {
+    CHECK_FALSE(flagged({{"y", 0.01}}, {{"y", 1}}, kind));
+    CHECK_FALSE(flagged({{"y", 1}}, {{"y", 0.01}}, kind));
+    CHECK(flagged({{"y", 1}}, {{"y", 1}}, kind));
+    // Each output is refused by one of both verifications.
+    CHECK_FALSE(flagged({{"y", 0}, {"z", 1}}, {{"y", 1}, {"z", 0}}, kind));
+    CHECK(flagged({{"y", 0}, {"z", 1}}, {{"y", 1}, {"z", 1}}, kind));
+  }
 }
 
 TEST_CASE("without a bound on the RMS error its ratio is empty", "[exact_verification]") {
