@@ -15,6 +15,7 @@
 #include "compile/kernel_input.hpp"
 #include "compile/kernel_symbols.hpp"
 #include "own/declared_type.hpp"
+#include "own/parameter_types.hpp"
 #include "own/parameter_values.hpp"
 #include "own/statement.hpp"
 #include "own/statement_parts.hpp"
@@ -33,6 +34,18 @@ const std::vector<std::string>& keywords() {
                                               "check",     "reference", "require", "work",
                                               "tolerance", "option",    "define"};
   return words;
+}
+
+/// The keyword that a word of other declarations means; "" if there is none.
+std::string_view keyword_meant_by(std::string_view word) {
+  constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
+      {"input", "in"},          {"inputs", "in"},     {"output", "out"},
+      {"outputs", "out"},       {"inout", "in_out"},  {"input_output", "in_out"},
+      {"scratch", "workspace"}, {"temp", "workspace"}};
+  for (const auto& [other, keyword] : kMeant) {
+    if (word == other) return keyword;
+  }
+  return "";
 }
 
 class Reader {
@@ -92,7 +105,27 @@ class Reader {
                                 name, first, text_of(at)));
   }
 
+  /// Fails if the statement begins with a word that is meant as a type, such as float64 in
+  /// `float64 x[n]`.
+  static void refuse_unknown_type(const Statement& s) {
+    Statement after_type = s;
+    const std::string word = after_type.name("a type");
+    Statement after_name = after_type;
+    const bool names_more = after_name.takes_name();
+    const char next = after_name.is_empty() ? '\0' : after_name.rest().front();
+    const auto nearest = nearest_type(word);
+    if (!names_more || (next != '[' && next != '=') || !nearest) return;
+    s.fail(fmt::format("'{}' is not a type; did you mean '{} {}'? expected {}", shorten(word),
+                       *nearest, shorten(after_type.rest()), element_types_text()));
+  }
+
   [[noreturn]] static void refuse(const Statement& s, const std::string& first_word) {
+    Statement after_word = s;
+    after_word.takes_name();
+    if (const std::string_view meant = keyword_meant_by(first_word); !meant.empty())
+      s.fail(fmt::format("{} is not a statement; did you mean '{} {}'?", s.found(), meant,
+                         shorten(after_word.rest())));
+    refuse_unknown_type(s);
     const auto nearest = nearest_name(first_word, keywords());
     if (!nearest && s.rest().find('[') != std::string_view::npos) {
       Statement buffer = s;
@@ -174,7 +207,11 @@ class Reader {
     const std::size_t before = declaration_.buffers.size();
     const Place at = s.place();
     const std::optional<CType> type = take_type(s);
-    if (type) require_element_type(s, *type, at);
+    if (type) {
+      require_element_type(s, *type, at);
+    } else {
+      refuse_unknown_type(s);
+    }
     do {
       DeclaredBuffer buffer = read_buffer(s, role);
       buffer.type = type;

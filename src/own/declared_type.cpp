@@ -1,13 +1,14 @@
 #include "own/declared_type.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <string>
-#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/names.hpp"
 #include "base/text_parts.hpp"
 #include "own/parameter_types.hpp"
 
@@ -30,7 +31,31 @@ std::vector<std::string> leading_names(std::string_view text) {
   return names;
 }
 
+/// Names of other languages and libraries.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kForeignTypes{{
+    {"float64", "double"},      {"fp64", "double"},
+    {"f64", "double"},          {"float32", "float"},
+    {"fp32", "float"},          {"f32", "float"},
+    {"float16", "__half"},      {"fp16", "__half"},
+    {"f16", "__half"},          {"bfloat16", "__nv_bfloat16"},
+    {"bf16", "__nv_bfloat16"},  {"int8", "int8_t"},
+    {"uint8", "uint8_t"},       {"int16", "int16_t"},
+    {"uint16", "uint16_t"},     {"int32", "int"},
+    {"uint32", "unsigned int"}, {"int64", "int64_t"},
+    {"uint64", "uint64_t"},
+}};
+
 }  // namespace
+
+std::optional<std::string> nearest_type(std::string_view word) {
+  const auto foreign =
+      std::ranges::find(kForeignTypes, word, &std::pair<std::string_view, std::string_view>::first);
+  if (foreign != kForeignTypes.end()) return std::string(foreign->second);
+  static const std::vector<std::string> types{"float", "double",   "half",  "__half",
+                                              "bool",  "char",     "short", "__nv_bfloat16",
+                                              "long",  "unsigned", "int"};
+  return nearest_name(word, types);
+}
 
 std::optional<CType> take_type(Statement& s) {
   std::vector<std::string> words = leading_names(s.rest());

@@ -59,7 +59,33 @@ class ValueReader {
     }
   }
   std::int64_t integer(const PlacedExpression& expression) const {
-    return evaluated(expression, [](const Expression& e) { return e.integer({}); });
+    return evaluated(expression, [](const Expression& e) {
+      try {
+        return e.integer({});
+      } catch (const ExpressionError& error) {
+        throw ExpressionError(error.what() + real_hint(e), error.column());
+      }
+    });
+  }
+
+  /// How an expression of integers is written as one of real numbers, if its value is not whole.
+  static std::string real_hint(const Expression& expression) {
+    if (computes_with_reals(expression.root())) return "";
+    double real = 0;
+    try {
+      real = expression.real({});
+    } catch (const ExpressionError&) {
+      return "";
+    }
+    if (real == std::floor(real)) return "";
+    const Node& root = expression.root();
+    const bool is_quotient = root.kind == NodeKind::divide &&
+                             root.operand(0).kind == NodeKind::integer &&
+                             root.operand(1).kind == NodeKind::integer;
+    return fmt::format(
+        "; numbers without a decimal point are integers: for {}, write {}", real,
+        is_quotient ? fmt::format("{}.0/{}", root.operand(0).integer, root.operand(1).integer)
+                    : "one of the numbers with a decimal point, such as 1.0");
   }
 
   /// A whole number without a decimal point is an integer: 1e6.

@@ -434,7 +434,8 @@ TEST_CASE("values that are not understood", "[declaration]") {
         "2:16: the value of m is 'n/2'; expected a number, because the values of parameters cannot "
         "use other names: write 'n/2' where m is used"},
        {"n = 1/2",
-        "1:17: 1 / 2 leaves the remainder 1; use ceil_div(1, 2), or floor_div for the whole part"},
+        "1:17: 1 / 2 leaves the remainder 1; use ceil_div(1, 2), or floor_div for the whole part; "
+        "numbers without a decimal point are integers: for 0.5, write 1.0/2"},
        {"n = 8..4", "1:16: the range 8..4 has no values; expected the lower end first"},
        {"n = 0.5..4", "1:16: 0.5 is not an integer; expected integers"},
        {"n = 1..", "1:19: expected a number, a name, a function call or '(', found the end"},
