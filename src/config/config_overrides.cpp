@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/checked_power.hpp"
 #include "base/json.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
@@ -69,13 +69,8 @@ std::optional<std::int64_t> power_from(const std::string& text, const std::strin
   const auto base = parsed<std::int64_t>(std::string_view(text).substr(0, caret));
   const auto exponent = parsed<std::int64_t>(std::string_view(text).substr(caret + 1));
   if (base.value_or(-1) < 0 || exponent.value_or(-1) < 0) return std::nullopt;
-  if (*base <= 1) return *exponent == 0 ? 1 : *base;
-  std::int64_t power = 1;
-  for (std::int64_t i = 0; i < *exponent; ++i) {
-    if (power > std::numeric_limits<std::int64_t>::max() / *base)
-      throw ConfigError(fmt::format("{}: {} is above 2^63 - 1", option, shorten(text)));
-    power *= *base;
-  }
+  const auto power = checked_power(*base, *exponent);
+  if (!power) throw ConfigError(fmt::format("{}: {} is above 2^63 - 1", option, shorten(text)));
   return power;
 }
 

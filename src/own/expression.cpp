@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/checked_power.hpp"
 #include "base/names.hpp"
 #include "base/text_parts.hpp"
 #include "own/expression_tree.hpp"
@@ -48,18 +49,11 @@ std::string operation_text(const Node& node, const ExpressionValue& a, const Exp
   return fmt::format("{} {} {}", a.text(), symbol_of(node.kind), b.text());
 }
 
-// The exponent is halved and the base squared, so that a large exponent takes few steps.
 std::int64_t integer_power(const Node& node, std::int64_t base, std::int64_t exponent) {
   const std::string operation = operation_text(node, base, exponent);
   if (exponent < 0) fail_at(node, fmt::format("{} is not an integer", operation));
-  std::int64_t result = 1;
-  for (bool overflows = false; exponent > 0; exponent /= 2) {
-    if (exponent % 2 == 1)
-      in_range(node, overflows || __builtin_mul_overflow(result, base, &result), 0, operation);
-    // The overflow of a square matters only if a later step multiplies by it.
-    overflows = __builtin_mul_overflow(base, base, &base) || overflows;
-  }
-  return result;
+  const std::optional<std::int64_t> power = checked_power(base, exponent);
+  return in_range(node, !power, power.value_or(0), operation);
 }
 
 // The quotient, rounded towards negative infinity, and the remainder, which has the sign of b.
