@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -14,8 +13,8 @@
 #include "gpu/cache_flush.hpp"
 #include "gpu/counters_unavailable.hpp"
 #include "gpu/cuda_graph.hpp"
-#include "gpu/device_ops.hpp"
 #include "gpu/event_timer.hpp"
+#include "gpu/floor_times.hpp"
 #include "gpu/hardware_counters.hpp"
 #include "gpu/launcher.hpp"
 #include "gpu/problem_launches.hpp"
@@ -176,42 +175,16 @@ class CudaExecutor final : public Executor,
     for (int i = 0; i < launches; ++i) {
       clear_state(*problem_, variant, mode);
       taken(static_cast<std::size_t>(i),
-            {on_host_clock_us([&] { problem_->enqueue(variant, mode); })});
+            {host_clock_us(stream_, [&] { problem_->enqueue(variant, mode); })});
     }
     return traits;
   }
 
   std::vector<double> sample_floor(Mode mode, int samples) override {
     stop_counting();
-    const auto launches = static_cast<int>(mode == Mode::graph     ? kMaxGraphLaunches
-                                           : is_back_to_back(mode) ? kBackToBackLaunches
-                                                                   : 1);
-    const int replays = mode == Mode::back_to_back_graph ? kMaxReplays : 1;
-    const auto queue_each = [&] {
-      for (int i = 0; i < launches; ++i)
-        queue_empty_kernel(stream_.get());
-    };
-    queue_each();
-    stream_.synchronize();
-    std::unique_ptr<CapturedLaunches> graph;
-    if (is_captured(mode)) {
-      graph = std::make_unique<CapturedLaunches>(stream_, queue_each);
-      graph->replay(stream_);
-    }
-    const auto queue = [&] {
-      if (!graph) return queue_each();
-      for (int i = 0; i < replays; ++i)
-        graph->replay(stream_);
-    };
-    std::vector<double> times_us;
-    for (int i = 0; i < samples; ++i) {
+    return floor_times_us(stream_, timer_, mode, samples, [&] {
       if (is_flushed(mode)) flush_.enqueue(stream_, false);
-      const double us = is_back_to_back(mode)
-                            ? on_host_clock_us(queue)
-                            : timed_us(timer_.can_gate(), "an empty kernel", queue);
-      times_us.push_back(us / (launches * replays));
-    }
-    return times_us;
+    });
   }
 
   void sustain(const std::vector<const Variant*>& sequence, Mode mode, double seconds) override {
@@ -325,7 +298,6 @@ class CudaExecutor final : public Executor,
   void stop_profiler() override { GPUEXP_CUDA_NOEXCEPT(cudaProfilerStop()); }
 
  private:
-  static constexpr int kMaxReplays = 50;  ///< per sample in Mode::back_to_back_graph
 
   static bool is_flushed(Mode mode) { return mode == Mode::cold || mode == Mode::profile; }
   bool is_gated(const Variant& variant) const {
@@ -465,14 +437,6 @@ class CudaExecutor final : public Executor,
         spans(*problem_) ? static_cast<int>(peers_->exchange().from_first(wanted)) : wanted);
   }
 
-  static int launches_of(const PreparedVariant& prepared, Mode mode) {
-    if (mode == Mode::graph) return prepared.graph_launches;
-    if (mode == Mode::back_to_back) return kBackToBackLaunches;
-    if (mode == Mode::back_to_back_graph)
-      return kBackToBackLaunches * prepared.back_to_back_replays;
-    return 1;
-  }
-
   // Reads the clock before and after a long launch, outside the events: at the power limit, the
   // variants of a group run at different clocks.
   Sample timed_sample(const Variant& variant, PreparedVariant& prepared, Mode mode) {
@@ -483,7 +447,7 @@ class CudaExecutor final : public Executor,
       // The priming launch loads the host's caches, as a long series of launches does.
       if (mode == Mode::back_to_back) problem_->enqueue(variant, mode);
       wait_for_peers(*problem_);
-      prepared.last_us = on_host_clock_us([&] { problem_->enqueue(variant, mode); });
+      prepared.last_us = host_clock_us(stream_, [&] { problem_->enqueue(variant, mode); });
     } else {
       prepared.last_us = timed_launch_us(*problem_, is_gated(variant), variant, mode);
     }
@@ -502,17 +466,6 @@ class CudaExecutor final : public Executor,
   template <class Queue>
   double timed_us(bool gated, const std::string& what, const Queue& queue) {
     return timer_.time_us(stream_, gated, what, queue);
-  }
-
-  /// Wall-clock microseconds from the call of `queue` until the GPU has completed its work.
-  template <class Queue>
-  double on_host_clock_us(const Queue& queue) {
-    stream_.synchronize();
-    const auto start = std::chrono::steady_clock::now();
-    queue();
-    stream_.synchronize();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-        .count();
   }
 
   int index_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "gpu/resources.hpp"
@@ -55,6 +56,18 @@ class EventTimer {
   CudaEvent stop_;
   StreamGate gate_;
 };
+
+/// Wall-clock microseconds from the call of `queue`, which enqueues work on the idle stream, until
+/// the GPU has completed this work.
+template <class Queue>
+double host_clock_us(const CudaStream& stream, const Queue& queue) {
+  stream.synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  queue();
+  stream.synchronize();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 /// Creates 15 streams and returns the one with the median time of an empty kernel; without a gate,
 /// creates one stream. The time between two events around a kernel is a constant of the stream's

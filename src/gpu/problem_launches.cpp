@@ -8,6 +8,13 @@
 
 namespace gpuexp {
 
+int launches_of(const PreparedVariant& prepared, Mode mode) {
+  if (mode == Mode::graph) return prepared.graph_launches;
+  if (mode == Mode::back_to_back) return kBackToBackLaunches;
+  if (mode == Mode::back_to_back_graph) return kBackToBackLaunches * prepared.back_to_back_replays;
+  return 1;
+}
+
 namespace {
 
 // Target duration of a replay, in microseconds: long compared with its start and end, short enough

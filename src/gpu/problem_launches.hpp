@@ -12,6 +12,7 @@
 namespace gpuexp {
 
 inline constexpr std::int64_t kMaxGraphLaunches = 1000;
+inline constexpr int kMaxReplays = 50;  ///< per sample in Mode::back_to_back_graph
 
 struct PreparedVariant {
   DeviceMemory workspace;
@@ -24,6 +25,9 @@ struct PreparedVariant {
   std::size_t graph_copies = 1;  ///< number of copies that the graph uses in rotation
   double last_us = 0;  ///< duration of the last sample, in microseconds; 0 before the first
 };
+
+/// The number of launches of one sample in the mode.
+int launches_of(const PreparedVariant& prepared, Mode mode);
 
 class ProblemLaunches {
  public:
