@@ -15,6 +15,7 @@
 #include "cli/app.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/command_copy.hpp"
+#include "cli/simulation.hpp"
 #include "cli/source_counting.hpp"
 #include "config/config_keys.hpp"
 #include "plan/plan.hpp"
@@ -36,6 +37,7 @@ struct AnnotateArguments {
   int execution = 1;
   bool counters = false;
   int device = 0;
+  double launch_timeout_s = 30;
   bool json = false;
 };
 
@@ -139,7 +141,8 @@ class AnnotateRun {
     sim::Observation observation;
     if (requested_)
       observation.warp = {requested_->block, requested_->warp, requested_->execution - 1};
-    AnnotatedExecution execution(context_, named_, plan_, shapes_, observation);
+    AnnotatedExecution execution(context_, named_, plan_, shapes_, options_.launch_timeout_s,
+                                 observation);
     const SourceCounting counting = counted(execution);
     AnnotatedLaunch launch = execution.annotated(counting.instructions);
     launch.why_not_counted = counting.unavailable;
@@ -270,6 +273,7 @@ void add_annotate(Command& app, Context& context) {
       ->add_option("--execution", options->execution,
                    "execution of the line to draw, counted from 1 (default: 1)")
       ->needs(line);
+  add_launch_timeout(*command, options->launch_timeout_s, "the command ends with exit code 4");
   command->add_flag("--json", options->json, "machine-readable, with every instruction");
   command->footer(
       "time %: the line's share of the time predicted from the machine code, by the cycles that "

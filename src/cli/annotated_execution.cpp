@@ -132,7 +132,7 @@ sim::Simulator simulator_of(const Context& context, const Plan& plan,
 
 AnnotatedExecution::AnnotatedExecution(const Context& context, const NamedVariant& named,
                                        const Plan& plan, std::vector<Shape> shapes,
-                                       const sim::Observation& observation)
+                                       double launch_timeout_s, const sim::Observation& observation)
     : context_(context),
       named_(named),
       plan_(plan),
@@ -141,8 +141,16 @@ AnnotatedExecution::AnnotatedExecution(const Context& context, const NamedVarian
       problem_(named.family, group().values, plan.config->seed, plan.device, simulator_) {
   problem_.set_sampling(executable_sampling(named.variant, problem_.problem(), {},
                                             plan.config->seed, simulator_, plan.device));
+  simulator_.stop = [this] { return interrupted() || deadline_.is_late(); };
   const WorkOnTerminal shown(fmt::format("executing {} on the CPU", name_of_cell(named)));
-  executions_ = problem_.launch(named.variant);
+  deadline_ = LaunchDeadline(launch_timeout_s);
+  try {
+    executions_ = problem_.launch(named.variant);
+  } catch (const sim::Stopped& stopped) {
+    if (interrupted()) throw;
+    throw DeviceError(deadline_.text(stopped), DeviceFault::timed_out);
+  }
+  deadline_ = LaunchDeadline();
 }
 
 std::pair<std::string, std::uint64_t> AnnotatedExecution::buffer_of(std::uint64_t address) {

@@ -12,6 +12,7 @@
 #include "sass/source_files.hpp"
 #include "sim/simulator.hpp"
 #include "simulated/host_problem.hpp"
+#include "simulated/launch_deadline.hpp"
 
 namespace gpuexp::cli {
 
@@ -29,9 +30,13 @@ std::vector<Shape> annotated_shapes(const NamedVariant& named, const Plan& plan,
 /// The execution of the plan's only cell.
 class AnnotatedExecution {
  public:
-  /// The plan must outlive this object. Throws sim::Fault, sim::Stopped and std::bad_alloc.
+  /// The plan must outlive this object. Throws sim::Fault, std::bad_alloc, sim::Stopped if
+  /// interrupted() became true, and DeviceError if the launch takes longer than the limit.
   AnnotatedExecution(const Context& context, const NamedVariant& named, const Plan& plan,
-                     std::vector<Shape> shapes, const sim::Observation& observation = {});
+                     std::vector<Shape> shapes, double launch_timeout_s,
+                     const sim::Observation& observation = {});
+  AnnotatedExecution(const AnnotatedExecution&) = delete;
+  AnnotatedExecution& operator=(const AnnotatedExecution&) = delete;
 
   const std::vector<sim::KernelExecution>& executions() const { return executions_; }
   /// Name and first address of the buffer that contains the address.
@@ -49,6 +54,7 @@ class AnnotatedExecution {
   NamedVariant named_;
   const Plan& plan_;
   std::vector<Shape> shapes_;
+  LaunchDeadline deadline_;
   sim::Simulator simulator_;
   HostProblem problem_;
   std::vector<sim::KernelExecution> executions_;

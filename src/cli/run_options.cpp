@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/number_checks.hpp"
 #include "cli/run.hpp"
+#include "cli/simulation.hpp"
 #include "plan/shard.hpp"
 
 namespace gpuexp::cli {
@@ -12,11 +12,7 @@ namespace gpuexp::cli {
 void add_device_options(Command& command, RunArguments& options) {
   command.add_option("--device", options.device.device,
                      "ordinal of the GPU (gpuexp info; default: 0)");
-  command
-      .add_option("--launch-timeout", options.device.launch_timeout_s,
-                  "time limit of one launch in seconds, after which the cell's status is timeout "
-                  "(default: 30)")
-      ->check(above_zero());
+  add_launch_timeout(command, options.device.launch_timeout_s, "the cell's status is timeout");
   command.add_flag("--no-isolate", options.no_isolate,
                    "run in this process: a fault ends the run, and rows are flagged ungated");
   command

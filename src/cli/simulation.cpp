@@ -2,13 +2,14 @@
 
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/bounded_output.hpp"
 #include "base/process_copies.hpp"
 #include "base/text.hpp"
-#include "cli/app.hpp"
+#include "cli/number_checks.hpp"
 #include "gpu/nvtx_tracer.hpp"
 #include "worker/remote_executor.hpp"
 #include "worker/serve.hpp"
@@ -67,6 +68,14 @@ std::unique_ptr<Executor> simulated_executor(const Context& context, const Devic
   options.interrupted = interrupted;
   options.simulated = true;
   return std::make_unique<RemoteExecutor>(options);
+}
+
+void add_launch_timeout(Command& command, double& seconds, const std::string& effect) {
+  command
+      .add_option("--launch-timeout", seconds,
+                  fmt::format("time limit of one launch in seconds, after which {} (default: {:g})",
+                              effect, seconds))
+      ->check(above_zero());
 }
 
 void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, ExecutedBlocks blocks) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/app.hpp"
 #include "cli/worker.hpp"
 #include "plan/plan.hpp"
 #include "simulated/simulated_executor.hpp"
@@ -19,6 +20,10 @@ DeviceInfo simulated_device(const std::string& spec);
 /// executor.
 std::unique_ptr<Executor> simulated_executor(const Context& context, const DeviceInfo& device,
                                              double launch_timeout_s, ExecutedBlocks blocks);
+
+/// Adds the option --launch-timeout. `effect` says what happens to a launch that takes longer, as
+/// the end of a sentence.
+void add_launch_timeout(Command& command, double& seconds, const std::string& effect);
 
 /// Skips the cells that the CPU cannot execute, with the reason.
 void skip_unsimulated_cells(Plan& plan, const KernelResources& resources, ExecutedBlocks blocks);

@@ -13,6 +13,8 @@
 #include "cli/annotated_execution.hpp"
 #include "cli/ceilings_lookup.hpp"
 #include "cli/kernel_files.hpp"
+#include "cli/simulation.hpp"
+#include "cli/small_verification.hpp"
 #include "cli/source_measurement.hpp"
 #include "config/config_keys.hpp"
 #include "family/function_text.hpp"
@@ -24,6 +26,8 @@
 namespace gpuexp::cli {
 
 namespace {
+
+constexpr double kLaunchTimeoutS = 30;
 
 using VariantPair = std::pair<NamedVariant, NamedVariant>;
 
@@ -57,11 +61,29 @@ class Version {
           const DeviceSpec& device)
       : config_(annotation_config(named, options.sets, Mode::cold)),
         plan_(planned(context, device)),
-        execution_(context, named, plan_, annotated_shapes(named, plan_, context.resources)),
+        execution_(context, named, plan_, annotated_shapes(named, plan_, context.resources),
+                   kLaunchTimeoutS),
         launch_(execution_.annotated()),
         sources_(execution_.sources()) {}
 
   AnnotatedVersion annotated() const { return {launch_, sources_}; }
+
+  /// "is incorrect: …" if the variant fails a verification on the CPU, at small sizes; else "".
+  /// `context` has the registry and the kernel files of the version.
+  std::string failure(const Context& context) const {
+    const DeviceInfo device = simulated_device(plan_.device.id);
+    const auto executor = simulated_executor(context, device, kLaunchTimeoutS, {});
+    SmallVerification verification(context, plan_);
+    verification.run(*executor);
+    const Group& group = plan_.groups.front();
+    const Row* const row = verification.row_of(group, group.cells.front());
+    const bool fails = row && !has_values(row->status) && row->status != Status::skipped &&
+                       row->status != Status::not_run;
+    if (!fails) return "";
+    const std::string sizes = verification.other_sizes(group);
+    return fmt::format("{}{}: {}", row->status == Status::incorrect ? "is incorrect" : "fails",
+                       sizes.empty() ? "" : " at " + sizes, row->reason);
+  }
   MeasuredVariant measured() const { return {*launch_.family, *launch_.variant, launch_.values}; }
 
  private:
@@ -87,8 +109,14 @@ std::string problem_text(const AnnotatedLaunch& before, const AnnotatedLaunch& a
                      of_after);
 }
 
-/// `workers` is null if nothing is measured.
-void compare_pair(const Context& context, const VariantPair& pair,
+/// FILE:VARIANT; `given` is FILE, or FILE:VARIANT. Ids of families are the same for two versions.
+std::string name_of_version(const std::string& given, const NamedVariant& named) {
+  return is_kernel_file(given) ? fmt::format("{}:{}", given, named.variant.id) : given;
+}
+
+/// `context_after` has the kernel file of the second version. `workers` is null if nothing is
+/// measured.
+void compare_pair(const Context& context, const Context& context_after, const VariantPair& pair,
                   const SourceComparisonOptions& options, const DeviceSpec& device,
                   SourceWorkers* workers) {
   const auto& [before, after] = pair;
@@ -101,13 +129,24 @@ void compare_pair(const Context& context, const VariantPair& pair,
                                   launch.variant->id, launch.code_time.refusal));
   }
   std::optional<SideBySide> measured;
-  if (workers) measured = workers->measure({a.measured(), b.measured()});
+  std::vector<std::pair<std::string, std::string>> failures;  // by name of the version
+  if (workers) {  // a measurement verifies both versions itself
+    measured = workers->measure({a.measured(), b.measured()});
+  } else {
+    failures = {{name_of_version(options.before, before), a.failure(context)},
+                {name_of_version(options.after, after), b.failure(context_after)}};
+  }
   const TerminalOptions terminal = terminal_options(stdout);
   fmt::print("{}\n", terminal.styled(terminal.text(fmt::format(
                                          "{}, {}; simulated and predicted{}",
                                          problem_text(a.annotated().launch, b.annotated().launch),
                                          device.name, measured ? "" : ", not measured")),
                                      Style::bold));
+  for (const auto& [name, failure] : failures) {
+    if (failure.empty()) continue;
+    const std::string line = fmt::format("{} {}", name, failure);
+    fmt::print("{}\n", terminal.styled(terminal.text(line), Style::wrong));
+  }
   fmt::print("{}\n",
              line_comparison_text(compare_lines(a.annotated(), b.annotated()),
                                   {fmt::format("{}:{}", before.family.id, before.variant.id),
@@ -122,6 +161,7 @@ ExitCode compare_sources(const Context& context, const SourceComparisonOptions& 
   Registry of_after;
   own::OwnFiles files_after(of_after, kernel_compiler());
   of_after.set_kernel_files(files_after.callbacks());
+  const Context context_after{of_after, files_after, context.resources, {}, {}};
   catch_interrupts();
   try {
     const auto specs = device_specs();
@@ -138,7 +178,7 @@ ExitCode compare_sources(const Context& context, const SourceComparisonOptions& 
       workers.emplace(std::array<const own::OwnFiles*, 2>{&context.kernel_files, &files_after},
                       options.device);
     for (const VariantPair& pair : pairs)
-      compare_pair(context, pair, options, device, workers ? &*workers : nullptr);
+      compare_pair(context, context_after, pair, options, device, workers ? &*workers : nullptr);
     return interrupted() ? ExitCode::interrupted : ExitCode::ok;
   } catch (const sim::Stopped&) {
     return ExitCode::interrupted;

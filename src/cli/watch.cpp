@@ -21,6 +21,7 @@
 #include "base/steady_clock.hpp"
 #include "cli/app.hpp"
 #include "cli/cancellable_copy.hpp"
+#include "cli/simulation.hpp"
 #include "cli/watched_version.hpp"
 #include "compile/included_files.hpp"
 #include "compile/nvrtc.hpp"
@@ -36,6 +37,7 @@ namespace {
 struct WatchArguments {
   ConfigOptions config;
   std::string gpu;
+  double launch_timeout_s = 30;
 };
 
 /// The GPU of --gpu, else the first one of this machine if it is listed, else the default.
@@ -187,7 +189,8 @@ class Watch {
       return deleted;
     }
     CancellableCopy copy([this]() -> std::optional<std::string> {
-      const auto made = watched_version(context_, options_.config, device_);
+      const auto made =
+          watched_version(context_, options_.config, device_, options_.launch_timeout_s);
       return made ? std::optional(line_of(*made)) : std::nullopt;
     });
     if (files_.wait(copy.descriptor(), interrupted) || interrupted()) return std::nullopt;
@@ -237,6 +240,7 @@ void add_watch(Command& app, Context& context) {
                       fmt::format("GPU to simulate (gpuexp list; default: the first GPU of this "
                                   "machine, else {})",
                                   kDefaultGpu));
+  add_launch_timeout(*command, options->launch_timeout_s, "the variant's status is timeout");
   command->footer(
       "Results are verified at sizes that the CPU executes in a fraction of a second; counters and "
       "times are\n"

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
 #include <memory>
 #include <new>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -14,12 +12,10 @@
 #include "cli/ceilings_lookup.hpp"
 #include "cli/figure_models.hpp"
 #include "cli/simulation.hpp"
+#include "cli/small_verification.hpp"
 #include "family/counters.hpp"
 #include "family/function_text.hpp"
-#include "gpu/nvtx_tracer.hpp"
 #include "plan/plan.hpp"
-#include "run/runner.hpp"
-#include "run/small_problem.hpp"
 
 namespace gpuexp {
 
@@ -40,7 +36,6 @@ namespace gpuexp::cli {
 
 namespace {
 
-constexpr double kLaunchTimeoutS = 30;
 /// Counts are those of about this number of random blocks, scaled to all blocks.
 constexpr ExecutedBlocks kCountedBlocks{128};
 
@@ -68,8 +63,12 @@ std::vector<SelectedCounter> selected_counters() {
 
 class VersionMaker {
  public:
-  VersionMaker(const Context& context, const ConfigOptions& options, const DeviceSpec& device)
-      : context_(context), options_(options), device_(device) {}
+  VersionMaker(const Context& context, const ConfigOptions& options, const DeviceSpec& device,
+               double launch_timeout_s)
+      : context_(context),
+        options_(options),
+        device_(device),
+        launch_timeout_s_(launch_timeout_s) {}
 
   /// Throws WatchInterrupted, and errors of the user's files.
   void make(WatchedVersion& made) {
@@ -122,67 +121,19 @@ class VersionMaker {
   }
 
   std::unique_ptr<Executor> simulated(ExecutedBlocks blocks) const {
-    return simulated_executor(context_, simulated_, kLaunchTimeoutS, blocks);
+    return simulated_executor(context_, simulated_, launch_timeout_s_, blocks);
   }
 
   // ---- verification
 
-  Values small_values_of(const Group& group) const {
-    const Family& family = *plan_.experiment(group).family;
-    std::vector<const Variant*> variants;
-    for (const Cell& cell : group.cells)
-      if (cell.skip_reason.empty()) variants.push_back(cell.variant);
-    return small_values(family, variants, group.values,
-                        context_.kernel_files.tuning_parameters(family), device_);
-  }
-
-  /// One experiment for each distinct small problem.
-  Config small_config(std::map<const Group*, Values>& small) const {
-    Config config = config_;
-    config.experiments.clear();
-    std::set<Values> known;
-    for (const Group& group : plan_.groups) {
-      const Values& values = small[&group] = small_values_of(group);
-      if (!known.insert(values).second) continue;
-      Experiment experiment = plan_.experiment(group);
-      experiment.name += fmt::format("-{}", known.size());
-      experiment.modes = {Mode::cold};
-      experiment.counters.clear();
-      experiment.axes.clear();
-      experiment.axis_groups.clear();
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        experiment.axis_groups.push_back({i});
-        experiment.axes.push_back({experiment.family->parameters[i].name, {values[i]}});
-      }
-      config.experiments.push_back(std::move(experiment));
-    }
-    return config;
-  }
-
   void verify() {
-    std::map<const Group*, Values> small;
-    const Config config = small_config(small);
-    Plan plan = make_plan(config, device_, context_.resources, device_.memory_bytes);
-    skip_unsimulated_cells(plan, context_.resources, {});
-    RunOptions options;
-    options.kind = RunKind::verify;
-    options.seed = config.seed;
-    options.kernel_files = &context_.registry.kernel_files();
-    options.counters = false;
-    options.interrupted = interrupted;
-    RunObserver observer;
-    const auto tracer = make_nvtx_tracer();
-    const std::vector<Row> rows =
-        run_plan(plan, context_.resources, *executor_, *tracer, observer, options);
+    SmallVerification verification(context_, plan_);
+    verification.run(*executor_);
     for (Entry& entry : entries_) {
       if (!entry.cell->skip_reason.empty()) continue;
-      const Values& values = small.at(entry.group);
-      const auto row = std::ranges::find_if(rows, [&](const Row& of) {
-        return of.group->values == values && of.cell->variant == entry.cell->variant;
-      });
-      if (row != rows.end()) set_status(entry, row->status, row->reason);
-      if (values != entry.group->values)
-        entry.row.checked_at = values_text(*plan_.experiment(*entry.group).family, values);
+      if (const Row* const row = verification.row_of(*entry.group, *entry.cell))
+        set_status(entry, row->status, row->reason);
+      entry.row.checked_at = verification.other_sizes(*entry.group);
     }
   }
 
@@ -264,6 +215,7 @@ class VersionMaker {
   const Context& context_;
   const ConfigOptions& options_;
   const DeviceSpec& device_;
+  double launch_timeout_s_;
   DeviceInfo simulated_ = simulated_device(device_.id);
   Config config_;
   Plan plan_;
@@ -284,10 +236,10 @@ WatchedVersion watched_version_from(const std::string& line) {
 }
 
 std::optional<WatchedVersion> watched_version(const Context& context, const ConfigOptions& options,
-                                              const DeviceSpec& device) {
+                                              const DeviceSpec& device, double launch_timeout_s) {
   WatchedVersion made;
   try {
-    VersionMaker(context, options, device).make(made);
+    VersionMaker(context, options, device, launch_timeout_s).make(made);
   } catch (const WatchInterrupted&) {
     return std::nullopt;
   } catch (const std::bad_alloc&) {

@@ -29,6 +29,6 @@ WatchedVersion watched_version_from(const std::string& line);
 /// and predicts them at their own sizes, for the GPU of this spec. Errors of the user's files
 /// become WatchedVersion::error. Empty if interrupted() became true.
 std::optional<WatchedVersion> watched_version(const Context& context, const ConfigOptions& options,
-                                              const DeviceSpec& device);
+                                              const DeviceSpec& device, double launch_timeout_s);
 
 }  // namespace gpuexp::cli

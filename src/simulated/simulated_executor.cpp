@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <limits>
 #include <map>
 #include <optional>
@@ -11,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include "base/steady_clock.hpp"
 #include "family/registry.hpp"
 #include "model/cache_counts.hpp"
 #include "run/compared_elements.hpp"
 #include "run/host_refusal.hpp"
 #include "simulated/host_problem.hpp"
+#include "simulated/launch_deadline.hpp"
 
 namespace gpuexp {
 
@@ -42,7 +41,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   SimulatedExecutor(const DeviceSpec& device, const KernelResources& kernels,
                     const SimulatedOptions& options)
       : device_(device), options_(options), simulator_(kernels, device.compute_capability()) {
-    simulator_.stop = [this] { return options_.interrupted() || is_late(); };
+    simulator_.stop = [this] { return options_.interrupted() || deadline_.is_late(); };
     simulator_.print = options_.print;
     simulator_.uses_host_loops = true;
     simulator_.find_code = options_.find_code;
@@ -164,14 +163,12 @@ class SimulatedExecutor final : public Executor, public CounterReader {
   }
   template <class Function>
   void executed(const Function& function, double limit_s) {
-    started_s_ = steady_seconds();
-    started_processor_s_ = processor_seconds();
-    limit_s_ = limit_s;
+    deadline_ = LaunchDeadline(limit_s);
     try {
       with_host_refusals(function);
     } catch (const sim::Stopped& stopped) {
       if (options_.interrupted()) throw DeviceError("interrupted", DeviceFault::interrupted);
-      throw DeviceError(timeout_text(stopped), DeviceFault::timed_out);
+      throw DeviceError(deadline_.text(stopped), DeviceFault::timed_out);
     } catch (const DeviceError&) {
       throw;
     } catch (const sim::Fault& fault) {
@@ -179,27 +176,6 @@ class SimulatedExecutor final : public Executor, public CounterReader {
     } catch (const std::runtime_error& refusal) {
       throw DeviceError(refusal.what(), DeviceFault::refused);
     }
-  }
-
-  std::string timeout_text(const sim::Stopped& stopped) const {
-    std::string text = fmt::format("did not end within {:g} s of simulation (--launch-timeout)",
-                                   options_.launch_timeout_s);
-    if (!stopped.place.empty()) text += fmt::format("; a warp was at {}", stopped.place);
-    if (stopped.may_await_later_block) text += sim::kAwaitsLaterBlock;
-    return text;
-  }
-
-  static double processor_seconds() {
-    timespec used{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-  }
-
-  /// Whether the elapsed time and this process's processor time exceed the limit: a simulation that
-  /// waits for processors, because other processes use them, is not an endless loop.
-  bool is_late() const {
-    return steady_seconds() - started_s_ > limit_s_ &&
-           processor_seconds() - started_processor_s_ > limit_s_;
   }
 
   /// How a kernel file's declaration permits the access; empty for other faults.
@@ -218,9 +194,7 @@ class SimulatedExecutor final : public Executor, public CounterReader {
 
   DeviceSpec device_;
   SimulatedOptions options_;
-  double started_s_ = 0;
-  double started_processor_s_ = 0;
-  double limit_s_ = 0;
+  LaunchDeadline deadline_;
   sim::Simulator simulator_;
   std::optional<HostProblem> problem_;
   Values values_;

@@ -72,4 +72,23 @@ inline void check_refused(const std::string& file, const std::string& message) {
   check_refuses("plan " + file + " --gpu h200", message);
 }
 
+/// A vector sum with a template argument and a macro to tune.
+inline const std::string kTuned = R"(
+// gpuexp: n = 2^14
+// gpuexp: x[n] y[n] z[n]
+// gpuexp: PER = 1, 4, 3, 64
+// gpuexp: define THREADS = 32, 256
+// gpuexp: require PER != 3
+// gpuexp: add<PER><<<ceil_div(n, THREADS*PER), THREADS>>>
+// gpuexp: check z[i] = x[i] + y[i]
+template <int PER>
+__global__ void add(const float* x, const float* y, float* z, int n) {
+  static_assert(PER * THREADS < 16384, "too many elements per block");
+  for (int p = 0; p < PER; ++p) {
+    const int i = (blockIdx.x * PER + p) * THREADS + threadIdx.x;
+    if (i < n) z[i] = x[i] + y[i];
+  }
+}
+)";
+
 }  // namespace gpuexp::test
