@@ -109,7 +109,8 @@ class Reader {
   /// `float64 x[n]`.
   static void refuse_unknown_type(const Statement& s) {
     Statement after_type = s;
-    const std::string word = after_type.name("a type");
+    if (!after_type.takes_name()) return;
+    const std::string word = Statement(s).name("a type");
     Statement after_name = after_type;
     const bool names_more = after_name.takes_name();
     const char next = after_name.is_empty() ? '\0' : after_name.rest().front();

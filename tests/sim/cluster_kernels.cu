@@ -1,78 +1,9 @@
-#include "kernels/common/launch.cuh"
+#include "sim/cluster_device.cuh"
 #include "sim/cluster_kernels.hpp"
 
 namespace gpuexp::test {
 
 namespace clustered {
-
-__device__ unsigned shared_address(const void* at) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(at));
-}
-
-/// Address of the same location in the shared memory of block `rank`.
-__device__ unsigned mapped(unsigned address, unsigned rank) {
-  unsigned result;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(rank));
-  return result;
-}
-
-template <class T>
-__device__ T* mapped(T* at, unsigned rank) {
-  T* result;
-  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(result) : "l"(at), "r"(rank));
-  return result;
-}
-
-__device__ unsigned cluster_rank() {
-  unsigned rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-
-__device__ unsigned cluster_size() {
-  unsigned size;
-  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
-  return size;
-}
-
-__device__ unsigned next_rank() {
-  return (cluster_rank() + 1) % cluster_size();
-}
-
-__device__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-__device__ void init_barrier(const void* barrier, unsigned arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-__device__ void expect_bytes(const void* barrier, unsigned bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-
-__device__ void wait_for(const void* barrier, unsigned parity) {
-  unsigned is_over = 0;
-  while (is_over == 0) {
-    asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-        "selp.b32 %0, 1, 0, p; }"
-        : "=r"(is_over)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
-  }
-}
-
-__device__ unsigned thread_in_grid() {
-  return blockIdx.x * blockDim.x + threadIdx.x;
-}
 
 __global__ void places_kernel(unsigned* out) {
   const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
@@ -429,101 +360,6 @@ __global__ void __cluster_dims__(2, 1, 1) fixed_clusters_kernel(unsigned* out) {
   out[thread_in_grid()] = cluster_rank();
 }
 
-template <bool is_faulty>
-__global__ void remote_overrun_kernel(unsigned* out) {
-  __shared__ unsigned words[64];
-  words[threadIdx.x] = threadIdx.x;
-  cluster_sync();
-  const unsigned at = is_faulty && threadIdx.x == 33 ? 70000 : threadIdx.x;
-  out[thread_in_grid()] = mapped(words, next_rank())[at];  // fault: remote_overrun
-  cluster_sync();
-}
-
-template <bool is_faulty>
-__global__ void no_such_block_kernel(unsigned* out) {
-  __shared__ unsigned words[64];
-  words[threadIdx.x] = threadIdx.x;
-  cluster_sync();
-  const unsigned rank = is_faulty ? 2 : 1;
-  out[thread_in_grid()] = mapped(words, rank)[threadIdx.x];  // fault: no_such_block
-  cluster_sync();
-}
-
-template <bool is_faulty>
-__global__ void remote_unwritten_kernel(unsigned* out) {
-  __shared__ unsigned words[64];
-  if (!is_faulty || threadIdx.x < 32) mapped(words, cluster_rank())[threadIdx.x] = threadIdx.x;
-  cluster_sync();
-  const unsigned word = mapped(words, next_rank())[threadIdx.x];  // fault: remote_unwritten
-  out[thread_in_grid()] = word + 1;
-  cluster_sync();
-}
-
-template <bool is_faulty>
-__global__ void exits_early_kernel(unsigned* out) {
-  __shared__ unsigned words[64];
-  words[threadIdx.x] = threadIdx.x;
-  cluster_sync();
-  unsigned value = 0;
-  if (cluster_rank() == 1) value = mapped(words, 0)[threadIdx.x];  // fault: exits_early
-  out[thread_in_grid()] = value;
-  if (!is_faulty) cluster_sync();
-}
-
-template <bool is_faulty>
-__global__ void exits_unasked_kernel(unsigned* out) {
-  __shared__ unsigned words[64];
-  words[threadIdx.x] = threadIdx.x;
-  cluster_sync();
-  unsigned value = 0;
-  if (cluster_rank() == 0) value = mapped(words, 1)[threadIdx.x];  // fault: exits_unasked
-  out[thread_in_grid()] = value;
-  if (!is_faulty) cluster_sync();
-}
-
-template <bool is_faulty>
-__global__ void cluster_barrier_missed_kernel(unsigned* out) {
-  out[thread_in_grid()] = threadIdx.x;
-  if (is_faulty && cluster_rank() == 1 && threadIdx.x < 32)
-    asm volatile("barrier.sync 3, 64;" ::: "memory");  // fault: cluster_barrier_missed
-  cluster_sync();
-}
-
-template <bool is_faulty>
-__global__ void cluster_barrier_twice_kernel(unsigned* out) {
-  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-  if (is_faulty)
-    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");  // fault: cluster_barrier_twice
-  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
-  out[thread_in_grid()] = threadIdx.x;
-}
-
-template <bool is_faulty>
-__global__ void remote_wait_kernel(unsigned* out) {
-  __shared__ unsigned long long barrier;
-  if (threadIdx.x == 0) init_barrier(&barrier, 1);
-  cluster_sync();
-  unsigned is_over;
-  const unsigned at = mapped(shared_address(&barrier), is_faulty ? next_rank() : cluster_rank());
-#define GPUEXP_TEST "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 1;"
-#define GPUEXP_ASK "{ .reg .pred p; " GPUEXP_TEST " selp.b32 %0, 1, 0, p; }"
-  asm volatile(GPUEXP_ASK : "=r"(is_over) : "r"(at) : "memory");  // fault: remote_wait
-#undef GPUEXP_ASK
-#undef GPUEXP_TEST
-  out[thread_in_grid()] = is_over;
-  cluster_sync();
-}
-
-template <class... Parameters, class... Arguments>
-Steps clusters_of(void (*kernel)(Parameters...), int blocks, int threads, int clusters,
-                  Arguments... arguments) {
-  Shape shape;
-  shape.grid.x = blocks * clusters;
-  shape.block.x = threads;
-  shape.cluster.x = blocks;
-  return launch(kernel, shape, arguments...);
-}
-
 }  // namespace clustered
 
 using namespace clustered;
@@ -569,18 +405,5 @@ Steps fixed_clusters(unsigned* out) {
 Steps bulk_reductions(const unsigned* in, unsigned* out) {
   return clusters_of(reductions_kernel, 2, 32, 1, in, out);
 }
-
-#define GPUEXP_FAULT(name)                                                                     \
-  Steps name(bool is_faulty, unsigned* out) {                                                  \
-    return clusters_of(is_faulty ? name##_kernel<true> : name##_kernel<false>, 2, 64, 1, out); \
-  }
-GPUEXP_FAULT(remote_overrun)
-GPUEXP_FAULT(no_such_block)
-GPUEXP_FAULT(remote_unwritten)
-GPUEXP_FAULT(exits_early)
-GPUEXP_FAULT(exits_unasked)
-GPUEXP_FAULT(cluster_barrier_missed)
-GPUEXP_FAULT(cluster_barrier_twice)
-GPUEXP_FAULT(remote_wait)
 
 }  // namespace gpuexp::test

@@ -37,7 +37,7 @@ Steps bulk_reductions(const unsigned* in, unsigned* out);
 /// Compiled for clusters of two blocks.
 Steps fixed_clusters(unsigned* out);
 
-/// With the fault, the simulator must report the line of cluster_kernels.cu that names it in a
+/// With the fault, the simulator must report the line of cluster_faults.cu that names it in a
 /// comment ("fault: …").
 /// Loads past the end of the next block's shared memory.
 Steps remote_overrun(bool is_faulty, unsigned* out);

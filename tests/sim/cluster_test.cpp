@@ -308,7 +308,7 @@ TEST_CASE("cluster faults are reported with their line, and correct kernels with
     INFO(fault->what());
     CHECK(fault->kind == f.kind);
     CHECK_THAT(fault->words, contains_text(f.words));
-    CHECK(fault->place == fault_line("tests/sim/cluster_kernels.cu", f.name));
+    CHECK(fault->place == fault_line("tests/sim/cluster_faults.cu", f.name));
     CHECK(fault->kernel == f.name + "_kernel<true>");
     CHECK(fault->thread.has_value() == f.has_thread);
     const auto none = fault_of([&](unsigned* out) { return f.steps(false, out); });
