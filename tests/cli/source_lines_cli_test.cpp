@@ -128,6 +128,7 @@ TEST_CASE("annotate ends a kernel that hangs at the time limit of launches", "[m
   const std::string file = folder.write("hangs.cu", R"(// gpuexp: x[256]
 // gpuexp: hangs<<<1, 256>>>
 __global__ void hangs(float* x) {
+  x[threadIdx.x] = 1;
   volatile float* flag = x;
   while (*flag != 2) x[threadIdx.x] = 1;
 }
@@ -137,7 +138,7 @@ __global__ void hangs(float* x) {
   CHECK(outcome.exit_code == 4);
   CHECK_THAT(outcome.output,
              contains_text("hangs.cu: did not end within 0.5 s of simulation (--launch-timeout); a "
-                           "warp was at hangs.cu:5"));
+                           "warp was at hangs.cu:6"));
   CHECK(gpuexp("annotate " + folder.path("add.cu") + " --launch-timeout 20").exit_code == 0);
 }
 
