@@ -27,10 +27,6 @@ constexpr double kMaxBacklog = 40;
 constexpr std::array<double, kSectorsPerLine> kLoadCosts{1.75, 0.25, 1, 1};
 constexpr std::array<double, kSectorsPerLine> kStoreCosts{1.67, 0.78, 0.78, 0.77};
 
-/// Additional cycles of a kernel's first load on an SM: 85 to 97 on an H200
-/// (docs/studies/measuring/first_access.csv). The SM probably has to look up the page.
-constexpr double kFirstLoad = 90;
-
 /// Costs of the sectors of a request, in the order of their addresses.
 class LineCosts {
  public:
@@ -79,7 +75,7 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, double
                          bool changes) {
   if (sector >= kLocalSectors) return fetch_local(when, share);
   l2_reads_ += 1;
-  if (!first_load_at_) first_load_at_ = when + kFirstLoad;
+  if (!first_load_at_) first_load_at_ = when + parameters_.first_load;
   const double clocks = cost * behind_.l2_read_clocks;
   const double requested_at = l2_read_.serve(std::max(when, *first_load_at_), clocks) - clocks;
   // Assume that L2 still holds sectors that the block has requested before.

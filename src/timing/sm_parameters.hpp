@@ -73,6 +73,8 @@ struct SmParameters {
   double shared_latency = 0;
   double l2_latency = 0;    ///< mean of all lines
   double dram_latency = 0;  ///< mean of all lines
+  /// Additional cycles of the first load of a kernel that reaches L2.
+  double first_load = 0;
   LatencySpread l2_spread = kNoSpread;
   LatencySpread dram_spread = kNoSpread;
   double barrier_latency = 0;    ///< from one barrier to the next, for a block of 256 threads

@@ -344,7 +344,11 @@ TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing
   const auto first_atomic = [&] {
     OwnMemory memory(atomics);
     memory.set_block(1);
-    return memory.atomic(0, one_line()).alone;
+    sim::Lanes64 words;
+    for (unsigned lane = 0; lane < sim::kLanes; ++lane)
+      words[lane] = 128 + 4 * lane;
+    return memory.atomic(0, {sim::Space::global, sim::Access::reduction, 4, sim::kAllLanes, words})
+        .alone;
   };
   CHECK(first_atomic() == Approx(atomics.l2_latency));
   atomics.behind.dram_write_share = 1;
@@ -354,6 +358,53 @@ TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing
   again.set_block(1);
   const double once = again.store(0, one_line()).done;
   CHECK(again.store(0, one_line()).done == Approx(once + 4 * f.behind.l2_write_clocks));
+}
+
+/// Cycles until all lines have been accessed, with the given number of sectors of each.
+double clocks_of_sectors(const SmParameters& f, bool loads, std::size_t sectors) {
+  OwnMemory memory(f);
+  double last = 0;
+  for (std::uint64_t i = 0; i < 4096; ++i) {
+    sim::GlobalTouch touch = one_line();
+    touch.count = sectors;
+    for (std::size_t k = 0; k < touch.count; ++k)
+      touch.sectors[k] += 4 * i;
+    last = std::max(last, (loads ? memory.load(0, touch, true) : memory.store(0, touch)).done);
+  }
+  return last / (4096.0 * static_cast<double>(sectors));
+}
+
+TEST_CASE("a sector takes L2 longer if it is the only one of its line", "[timing]") {
+  SmParameters f = parameters();
+  f.l2_latency = f.dram_latency = f.l1_latency = 0;
+  f.behind.l2_read_clocks = 2;
+  f.behind.l2_write_clocks = f.behind.l2_first_write_clocks = 3;
+  // An H200's cycles per sector, relative to whole lines (docs/studies/caches/l2_lines.csv).
+  CHECK(clocks_of_sectors(f, true, 4) == Approx(2).epsilon(0.01));
+  CHECK(clocks_of_sectors(f, true, 2) == Approx(2).epsilon(0.01));
+  CHECK(clocks_of_sectors(f, true, 1) == Approx(2 * 1.75).epsilon(0.01));
+  CHECK(clocks_of_sectors(f, false, 4) == Approx(3).epsilon(0.01));
+  CHECK(clocks_of_sectors(f, false, 2) == Approx(3 * 1.225).epsilon(0.01));
+  CHECK(clocks_of_sectors(f, false, 1) == Approx(3 * 1.67).epsilon(0.01));
+}
+
+TEST_CASE("a kernel ends when its stores are acknowledged", "[timing]") {
+  const SmParameters f = parameters();
+  OwnMemory memory(f);
+  const double stored = memory.store(0, one_line()).done;
+  CHECK(memory.last() == Approx(stored + f.l2_latency));
+  OwnMemory loaded(f);
+  loaded.load(0, one_line(), false);
+  CHECK(loaded.last() < f.l2_latency);
+}
+
+TEST_CASE("the first load of a kernel takes longer", "[timing]") {
+  SmParameters f = parameters();
+  f.first_load = 90;
+  OwnMemory memory(f);
+  const double first = memory.load(0, one_line(), true).done;
+  CHECK(first == Approx(f.l2_latency + f.first_load).margin(2));
+  CHECK(memory.load(1000, one_line(), true).done == Approx(1000 + f.l2_latency).margin(2));
 }
 
 TEST_CASE("L1 holds earlier loads and stores", "[timing]") {
