@@ -35,7 +35,7 @@ from plotting.statuses import PASSED
 from pytorch.protocol import quantile
 
 FAR_OFF = math.log(2)
-MIN_RATIO = 1.1  # of the measured times of two variants whose order is compared
+MIN_RATIO = 1.1  # the order of variants with closer measured times is not compared
 
 
 def read_predictions(path):

@@ -306,7 +306,7 @@ class KernelRun {
     parameters_.dram_latency =
         clocks_of(loaded(*ceilings_.dram_latency_ns, ceilings_.dram_all_sms_latency_ns));
     // On an H200, the first load of a kernel on an SM takes 75 to 97 cycles longer than the loads
-    // after it (docs/studies/measuring/first_access.csv). The SM probably looks up the page.
+    // after it (docs/studies/kernel_start/first_access.csv). The SM probably looks up the page.
     constexpr double kFirstLoad = 90;
     parameters_.first_load = kFirstLoad;
     parameters_.l2_spread = kL2Spread;

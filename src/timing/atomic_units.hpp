@@ -32,8 +32,8 @@ AtomicOperations atomic_operations(const sim::MemoryAccess& access);
 
 /// Rates in cycles of the SM, for its share of L2. 0: not limited.
 struct AtomicRates {
-  double operation_clocks = 0;  ///< of one slice's unit, per operation
-  double sector_clocks = 0;     ///< of all units together, per sector
+  double operation_clocks = 0;  ///< per operation in one slice
+  double sector_clocks = 0;     ///< per sector, all slices together
 };
 
 class AtomicUnits {
