@@ -207,7 +207,7 @@ HostPlace HostCode::place_of(std::size_t at) const {
     const std::size_t open = opening_before(i - 1, *file);
     if (open == kNone || open == file->begin || !tokens_[open - 1].is_word()) continue;
     // The outermost one is the function; those in it are conditions and loops.
-    place.function = tokens_[open - 1].text;
+    place.function = std::string(tokens_[open - 1].text) + file->suffix;
     place.body = i;
   }
   return place;
@@ -251,6 +251,23 @@ std::optional<Tokens> HostCode::byte_of_memset(std::size_t i) const {
   if (!is_memset || !is(after, ",")) return std::nullopt;
   const Tokens byte = part(after + 1, end_of_initializer(after + 1, tokens_.size()));
   return byte.empty() ? std::nullopt : std::optional(byte);
+}
+
+/// Whether the function around the token is a kernel or a device function.
+bool HostCode::is_in_device_code(std::size_t at) const {
+  const HostPlace place = place_of(at);
+  if (place.function.empty()) return false;
+  for (std::size_t i = place.body; i-- > 0;) {
+    if (is(i, ";") || is(i, "}")) return false;
+    if (is(i, "__global__") || is(i, "__device__")) return true;
+  }
+  return false;
+}
+
+bool HostCode::is_used_by_device(std::string_view name) const {
+  for (std::size_t i = 0; i < tokens_.size(); ++i)
+    if (tokens_[i].is(name) && is_in_device_code(i)) return true;
+  return false;
 }
 
 bool HostCode::defines(std::string_view name) const {
@@ -351,6 +368,7 @@ std::optional<HostValue> HostCode::value_in(const File& file, std::string_view n
       return found;
     }
   }
+  if (file.template_at) return value(name, *file.template_at);
   for (const File& other : files_) {
     if (other.begin == file.begin) continue;
     if (auto found = constant_in(other, name)) return found;

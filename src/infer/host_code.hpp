@@ -60,7 +60,18 @@ class HostCode {
   /// `file` is the name for messages.
   void add(const std::string& file, const std::string& text);
 
-  const std::vector<TextLaunch>& launches() const { return launches_; }
+  /// Copies each template of a host function or of a structure, once for each list of arguments
+  /// with which the text uses it. The launches in the copies, whose parameters are the arguments,
+  /// replace those in the template. Templates whose arguments are deduced remain. To be called
+  /// after the last add().
+  void instantiate_templates();
+  /// The launches in a copy of the host template around a launch, with these arguments by the names
+  /// of its parameters. Empty if there is no template with all these parameters.
+  std::vector<const TextLaunch*> launches_of_instance(
+      const TextLaunch& launch, const std::map<std::string, std::string>& arguments);
+
+  /// References to launches stay valid when launches are added.
+  const std::deque<TextLaunch>& launches() const { return launches_; }
   HostPlace place_of(std::size_t at) const;
   /// Whether the name is a token from `begin` to before `end`.
   bool mentions(std::string_view name, std::size_t begin, std::size_t end) const;
@@ -68,6 +79,8 @@ class HostCode {
   /// variable. Empty if there is none in an open block, or if the text mentions the variable after
   /// the call.
   std::optional<Tokens> memset_before(const Tokens& pointer, std::size_t at) const;
+  /// Whether the body of a kernel or of a device function mentions the name.
+  bool is_used_by_device(std::string_view name) const;
   /// Whether the text defines a function or a type of this name.
   bool defines(std::string_view name) const;
   /// Null if there is no macro, or function of one return statement, of this name.
@@ -81,7 +94,25 @@ class HostCode {
     std::string name;
     std::size_t begin = 0;  ///< its tokens
     std::size_t end = 0;
+    /// Of an instance of a template: the template's first token, before which names have values,
+    /// and what distinguishes the function's name from those of other instances.
+    std::optional<std::size_t> template_at = std::nullopt;
+    std::string suffix = {};
   };
+  /// template <parameters> of a function or structure that is no device code.
+  struct HostTemplate {
+    std::string name;
+    std::size_t begin = 0;   ///< the word `template`
+    std::size_t after = 0;   ///< token after the parameters
+    std::size_t name_at = 0;
+    std::size_t end = 0;     ///< token after the body
+    bool is_function = false;
+    std::vector<std::string> parameters;
+    std::vector<Tokens> defaults;  ///< one per parameter; may be empty
+    bool has_instance = false;
+    bool contains(std::size_t at) const { return at >= begin && at < end; }
+  };
+  using TemplateArguments = std::map<std::string, Tokens, std::less<>>;
   bool is(std::size_t i, std::string_view mark) const {
     return i < tokens_.size() && tokens_[i].is(mark);
   }
@@ -92,6 +123,12 @@ class HostCode {
   void read_macros(std::string_view text);
   void read_functions(const File& file);
   void read_launches(const File& file);
+  std::optional<HostTemplate> template_at(std::size_t at, std::size_t end) const;
+  std::vector<HostTemplate> host_templates() const;
+  std::optional<TemplateArguments> arguments_at(std::size_t i, const HostTemplate& of,
+                                                const std::vector<HostTemplate>& all) const;
+  Tokens with_values(const Tokens& tokens, std::size_t at) const;
+  void add_instance(const HostTemplate& of, const TemplateArguments& arguments);
   std::optional<TextLaunch> launch_at(std::size_t open, const File& file) const;
   std::size_t opening_before(std::size_t close, const File& file) const;
   std::optional<HostValue> value_in(const File& file, std::string_view name, std::size_t at) const;
@@ -100,13 +137,14 @@ class HostCode {
   bool ends_name(std::size_t i, std::string_view name) const;
   std::optional<HostValue> value_at(std::size_t i, const File& file) const;
   bool is_changed_at(std::size_t i) const;
+  bool is_in_device_code(std::size_t at) const;
   std::optional<HostValue> constant_in(const File& file, std::string_view name) const;
 
   std::deque<std::string> texts_;  ///< the tokens are parts of them
   std::vector<File> files_;
   Tokens tokens_;
   std::map<std::string, HostMacro, std::less<>> macros_;
-  std::vector<TextLaunch> launches_;
+  std::deque<TextLaunch> launches_;
 };
 
 }  // namespace gpuexp::infer

@@ -58,6 +58,13 @@ struct Scope {
   std::size_t at = 0;
   std::map<std::string, NodePointer, std::less<>> bound = {};  ///< parameters of a macro
   int depth = 0;  ///< number of values and macros that are being replaced
+  /// Receives constant variables that remain as names; null if their values replace them.
+  NamedConstants* constants = nullptr;
+
+  /// Where a value's or a macro's own names get their values.
+  Scope within(std::size_t place) const {
+    return {code, aliases, place, {}, depth + 1, constants};
+  }
 };
 
 std::vector<NodePointer> dimensions_in(const Tokens& tokens, const Scope& scope);
@@ -269,7 +276,8 @@ class HostParser {
     if (is("(") && type_named(name).element != CElement::unknown)
       return parsed_in(bracket(), scope_);
     if (is("(")) return call(name);
-    if (is("[")) fail();
+    if (is("["))
+      fail_at(at_ - 1, fmt::format("'{}'", shorten(joined(tokens_, 0, tokens_.size()))));
     if (is_continued(0)) return member(name);
     if (name == "true" || name == "false") return integer_node(name == "true" ? 1 : 0);
     return variable(name);
@@ -286,7 +294,7 @@ class HostParser {
     const HostMacro* const macro = scope_.code.macro(name);
     if (!macro || !macro->has_parameters || macro->parameters.size() != arguments.size())
       return called(name, arguments);
-    Scope inner{scope_.code, scope_.aliases, scope_.at, {}, scope_.depth + 1};
+    Scope inner = scope_.within(scope_.at);
     for (std::size_t i = 0; i < arguments.size(); ++i)
       inner.bound[macro->parameters[i]] = arguments[i];
     try {
@@ -298,6 +306,7 @@ class HostParser {
 
   /// grid.x, or a member that the text assigns a value to.
   NodePointer member(const std::string& name) {
+    const std::size_t begin = at_ - 1;
     std::string path = name;
     while (is(".") || is("-")) {
       const std::size_t size = is(".") ? 1 : 2;
@@ -308,13 +317,12 @@ class HostParser {
       if (!is_next) break;
     }
     if (const auto assigned = scope_.code.value(path, scope_.at))
-      return parsed_in(assigned->tokens,
-                       {scope_.code, scope_.aliases, assigned->at, {}, scope_.depth + 1});
+      return parsed_in(assigned->tokens, scope_.within(assigned->at));
     const std::size_t which = kSides.find(path.back());
     const auto value = scope_.code.value(name, scope_.at);
     if (path.size() != name.size() + 2 || which == kSides.npos || !value)
-      throw HostExpressionError(shorten(path));
-    const Scope outer{scope_.code, scope_.aliases, value->at, {}, scope_.depth + 1};
+      fail_at(begin, shorten(path));
+    const Scope outer = scope_.within(value->at);
     const std::vector<NodePointer> sizes = dimensions_in(value->tokens, outer);
     return which < sizes.size() ? sizes[which] : integer_node(1);
   }
@@ -328,15 +336,40 @@ class HostParser {
     const HostMacro* const macro = scope_.code.macro(name);
     try {
       if (value && !value->is_constructed)
-        return parsed_in(value->tokens,
-                         {scope_.code, scope_.aliases, value->at, {}, scope_.depth + 1});
+        return by_name(name, parsed_in(value->tokens, scope_.within(value->at)),
+                       !scope_.code.place_of(value->at).function.empty());
       if (macro && !macro->has_parameters)
-        return parsed_in(macro->body,
-                         {scope_.code, scope_.aliases, scope_.at, {}, scope_.depth + 1});
+        return by_name(name, parsed_in(macro->body, scope_.within(scope_.at)), false);
     } catch (const HostExpressionError&) {
       // The value is known only to the host program.
     }
     return name_node(name);
+  }
+
+  /// The value of a variable or macro, or its name if constants remain as names.
+  NodePointer by_name(const std::string& name, NodePointer value, bool is_local) const {
+    const auto constant = constant_of(*value);
+    if (!scope_.constants || !constant) return value;
+    if (!is_local && scope_.code.is_used_by_device(name)) return value;
+    scope_.constants->emplace(name, *constant);
+    return name_node(name);
+  }
+
+  /// Throws the error of a member, an element or a result without a known value; its first name is
+  /// the token at `begin`.
+  [[noreturn]] void fail_at(std::size_t begin, const std::string& message) const {
+    std::size_t end = begin + 1;
+    while (end < tokens_.size()) {
+      const bool is_dot = tokens_[end].is(".");
+      const bool is_pointee =
+          end + 1 < tokens_.size() && tokens_[end].is("-") && tokens_[end + 1].is(">");
+      if (!is_dot && !is_pointee && !tokens_[end].is("[") && !tokens_[end].is("(")) break;
+      end = is_dot ? end + 2 : is_pointee ? end + 3 : after_bracket(tokens_, end);
+    }
+    const std::size_t last = std::min(end, tokens_.size());
+    throw HostExpressionError(message,
+                              alias_text({tokens_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          tokens_.begin() + static_cast<std::ptrdiff_t>(last)}));
   }
 
   const Tokens& tokens_;
@@ -356,7 +389,7 @@ void set_assigned_sides(std::vector<NodePointer>& sizes, std::string_view name,
     if (!assigned) continue;
     while (sizes.size() <= d)
       sizes.push_back(integer_node(1));
-    const Scope outer{scope.code, scope.aliases, assigned->at, {}, scope.depth + 1};
+    const Scope outer = scope.within(assigned->at);
     sizes[d] = HostParser(assigned->tokens, outer).parse_all();
   }
 }
@@ -379,10 +412,11 @@ std::vector<NodePointer> dimensions_in(const Tokens& tokens, const Scope& scope)
   } else if (tokens.size() == 1 && tokens[0].is_word()) {
     const bool is_alias = scope.aliases.contains(tokens[0].text);
     const auto value = is_alias ? std::nullopt : scope.code.value(tokens[0].text, scope.at);
-    const Scope outer{scope.code, scope.aliases, value ? value->at : scope.at, {}, scope.depth + 1};
+    const Scope outer = scope.within(value ? value->at : scope.at);
     const bool is_dim3 = value && (value->is_constructed ||
                                    (!value->tokens.empty() && value->tokens[0].is("dim3")) ||
-                                   (value->tokens.size() == 1 && value->tokens[0].is_word()));
+                                   (value->tokens.size() == 1 && value->tokens[0].is_word() &&
+                                    !is_number(value->tokens[0])));
     std::vector<NodePointer> sizes;
     if (is_dim3) sizes = dimensions_in(value->tokens, outer);
     set_assigned_sides(sizes, tokens[0].text, scope);
@@ -425,6 +459,11 @@ own::NodePointer HostExpressions::expression(const Tokens& tokens) const {
 
 std::vector<own::NodePointer> HostExpressions::dimensions(const Tokens& tokens) const {
   return dimensions_in(tokens, {code_, aliases_, at_});
+}
+
+std::vector<own::NodePointer> HostExpressions::dimensions_by_name(const Tokens& tokens,
+                                                                  NamedConstants& constants) const {
+  return dimensions_in(tokens, {code_, aliases_, at_, {}, 0, &constants});
 }
 
 }  // namespace gpuexp::infer

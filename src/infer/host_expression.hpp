@@ -2,6 +2,7 @@
 // return statement and variables are replaced by their values.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,6 +16,9 @@ namespace gpuexp::infer {
 /// Names in the declaration, by the names of host variables, or by other texts without spaces that
 /// stand for a number: "config.width", "shape[0]". Their values are not looked up.
 using Aliases = std::map<std::string, std::string, std::less<>>;
+
+/// Values of host variables and macros that are constant.
+using NamedConstants = std::map<std::string, std::int64_t, std::less<>>;
 
 /// The key of Aliases for these tokens: a variable, a member, an element or the result of a member
 /// function. Empty for other expressions.
@@ -32,6 +36,10 @@ class HostExpressions {
   /// One to three sizes: of a number, a dim3 or a variable of that type. Throws
   /// HostExpressionError.
   std::vector<own::NodePointer> dimensions(const Tokens& tokens) const;
+  /// Like dimensions(), but variables and macros whose value is constant and that device code does
+  /// not use remain as names. Adds them to `constants`.
+  std::vector<own::NodePointer> dimensions_by_name(const Tokens& tokens,
+                                                   NamedConstants& constants) const;
 
  private:
   const HostCode& code_;

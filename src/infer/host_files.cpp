@@ -57,12 +57,19 @@ class HostCodeReader {
   explicit HostCodeReader(const HostFiles& files) : files_(files) {}
 
   HostCode code() {
+    read();
+    code_.instantiate_templates();
+    return std::move(code_);
+  }
+
+ private:
+  void read() {
     add_with_includes(files_.file, files_.file.string(), files_.text);
     for (const fs::path& file : files_.launch_files)
       add_with_includes(file, file.string(), read_source(file));
     const bool has_all = std::ranges::all_of(
         files_.kernels, [&](const std::string& kernel) { return is_launched(kernel); });
-    if (has_all || !files_.launch_files.empty()) return std::move(code_);
+    if (has_all || !files_.launch_files.empty()) return;
     const fs::path folder = fs::absolute(files_.file).lexically_normal().parent_path();
     for (const fs::path& place : {folder, folder.parent_path()}) {
       for (const fs::path& file : sources_in(place)) {
@@ -70,10 +77,8 @@ class HostCodeReader {
         if (!fs::equivalent(file, files_.file, error)) add_if_launching(file);
       }
     }
-    return std::move(code_);
   }
 
- private:
   bool is_launched(const std::string& kernel) const {
     return std::ranges::any_of(code_.launches(),
                                [&](const TextLaunch& launch) { return launch.kernel == kernel; });

@@ -197,6 +197,45 @@ NodePointer called(const std::string& name, const std::vector<NodePointer>& argu
   throw HostExpressionError(fmt::format("a call of {}", shorten(name)));
 }
 
+NodePointer replaced(const NodePointer& node, const Replacements& by) {
+  if (node->kind == NodeKind::name) {
+    const auto found = by.find(node->name);
+    return found == by.end() ? node : found->second;
+  }
+  std::vector<NodePointer> operands;
+  for (const NodePointer& operand : node->operands)
+    operands.push_back(replaced(operand, by));
+  switch (node->kind) {
+    case NodeKind::integer:
+    case NodeKind::real: return node;
+    case NodeKind::add:
+    case NodeKind::subtract:
+    case NodeKind::multiply:
+    case NodeKind::divide: return binary(node->kind, operands[0], operands[1]);
+    case NodeKind::call:
+      if (node->name == "ceil_div") return called(node->name, operands);
+      [[fallthrough]];
+    default: return operation(node->kind, std::move(operands), node->name);
+  }
+}
+
+own::Expression replaced(const own::Expression& expression, const Replacements& by) {
+  const NodePointer root = own::parse_tree(expression.text(), 0, false).root;
+  try {
+    return own::Expression::parse(text_of(*replaced(root, by)));
+  } catch (const own::ExpressionError& error) {
+    throw HostExpressionError(error.what());
+  }
+}
+
+std::vector<own::Expression> replaced(const std::vector<own::Expression>& expressions,
+                                      const Replacements& by) {
+  std::vector<own::Expression> all;
+  for (const own::Expression& expression : expressions)
+    all.push_back(replaced(expression, by));
+  return all;
+}
+
 std::string text_of(const own::Node& node) {
   switch (node.kind) {
     case NodeKind::integer: return fmt::format("{}", node.integer);

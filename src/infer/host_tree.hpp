@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "own/expression.hpp"
 #include "own/expression_tree.hpp"
 
 namespace gpuexp::infer {
@@ -16,7 +20,14 @@ namespace gpuexp::infer {
 /// says which part.
 class HostExpressionError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit HostExpressionError(const std::string& message, std::string unknown = {})
+      : std::runtime_error(message), unknown_(std::move(unknown)) {}
+  /// The number without a known value, as a key of Aliases ("config.rows"); empty if the cause is
+  /// another one.
+  const std::string& unknown() const { return unknown_; }
+
+ private:
+  std::string unknown_;
 };
 
 own::NodePointer integer_node(std::int64_t value);
@@ -33,6 +44,14 @@ own::NodePointer shifted(const own::NodePointer& a, const own::NodePointer& by, 
 /// A call of a host function that declarations also have, or whose name says that it divides and
 /// rounds up. Throws HostExpressionError for others.
 own::NodePointer called(const std::string& name, const std::vector<own::NodePointer>& arguments);
+
+/// Nodes by the names that they replace.
+using Replacements = std::map<std::string, own::NodePointer, std::less<>>;
+own::NodePointer replaced(const own::NodePointer& node, const Replacements& by);
+/// Throws HostExpressionError if the result is no expression of a declaration.
+own::Expression replaced(const own::Expression& expression, const Replacements& by);
+std::vector<own::Expression> replaced(const std::vector<own::Expression>& expressions,
+                                      const Replacements& by);
 
 /// The expression as a declaration states it.
 std::string text_of(const own::Node& node);

@@ -1,6 +1,7 @@
 #include "infer/initial_declaration.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,13 @@ bool reads(const KernelResource& kernel, std::string_view special_register) {
 struct Candidate {
   KernelSignature signature;
   std::vector<const TextLaunch*> launches;
+};
+
+/// A launch whose template arguments the text does not say.
+struct Unresolved {
+  const TextLaunch* launch = nullptr;
+  std::string why;
+  bool is_used = false;  ///< with arguments of a compiled instance
 };
 
 /// A launch to execute; `text` is null if it is assumed.
@@ -107,11 +115,41 @@ class Initializer {
       try {
         add_instance(launch, resolved_template_arguments(launch, code_));
       } catch (const HostExpressionError& error) {
-        result_.notes.push_back(
-            fmt::format("{}: the launch in {}:{} is not used, because {} is "
-                        "not known",
-                        launch.kernel, launch.file, launch.line, error.what()));
+        unresolved_.push_back({&launch, error.what()});
       }
+    }
+  }
+
+  /// Launches in host templates whose arguments the compiler deduced, for the instance that it made.
+  std::vector<const TextLaunch*> deduced_launches(const KernelSignature& instance) {
+    std::vector<const TextLaunch*> launches;
+    const Tokens text = tokens_of(instance.template_arguments);
+    const std::vector<Tokens> values = comma_parts(text);
+    for (Unresolved& unresolved : unresolved_) {
+      const std::vector<Tokens>& names = unresolved.launch->template_arguments;
+      if (unresolved.launch->kernel != instance.name || names.size() != values.size()) continue;
+      std::map<std::string, std::string> arguments;
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string name = joined(names[i], 0, names[i].size());
+        const std::string value = joined(values[i], 0, values[i].size());
+        if (name != value) arguments[name] = value;
+      }
+      for (const TextLaunch* launch : code_.launches_of_instance(*unresolved.launch, arguments)) {
+        if (launch->kernel != instance.name) continue;
+        launches.push_back(launch);
+        unresolved.is_used = true;
+      }
+    }
+    return launches;
+  }
+
+  void note_unresolved() {
+    for (const Unresolved& unresolved : unresolved_) {
+      if (unresolved.is_used) continue;
+      const TextLaunch& launch = *unresolved.launch;
+      result_.notes.push_back(
+          fmt::format("{}: the launch in {}:{} is not used, because {} is not known", launch.kernel,
+                      launch.file, launch.line, unresolved.why));
     }
   }
 
@@ -150,8 +188,11 @@ class Initializer {
       for (const TextLaunch& launch : code_.launches())
         if (launch.kernel == candidate.signature.name && launch.template_arguments.empty())
           candidate.launches.push_back(&launch);
+      if (candidate.launches.empty() && !candidate.signature.template_arguments.empty())
+        candidate.launches = deduced_launches(candidate.signature);
       add(std::move(candidate));
     }
+    note_unresolved();
     std::ranges::stable_sort(candidates_, {},
                              [](const Candidate& candidate) { return candidate.signature.line; });
   }
@@ -336,6 +377,7 @@ class Initializer {
   HostCode code_;
   std::vector<Instantiation> instances_;
   std::vector<std::vector<const TextLaunch*>> launches_of_instances_;  ///< by instance
+  std::vector<Unresolved> unresolved_;
   std::shared_ptr<const CompiledModule> module_;
   std::vector<Candidate> candidates_;
   std::vector<Execution> executions_;

@@ -50,6 +50,7 @@ class Inference {
     if (fills_.empty() && differs_with_contents())
       result.notes.push_back(
           "assumed: buffers of zeros; with other contents, the kernel accesses other elements");
+    result.cutting_parameters = cutting_parameters();
     return result;
   }
 
@@ -253,19 +254,63 @@ class Inference {
                  std::int64_t of_sample) const {
     constexpr std::int64_t kSizes[] = {1 << 20, 1 << 10, 1 << 7, 1 << 5};
     constexpr std::int64_t kMaxOfGrid = 16;  // as a batch
+    constexpr std::int64_t kMaxOfFirst = 1 << 10;
     if (parameter.value) {
       const auto given = std::get<std::int64_t>(*parameter.value);
       if (given > 0 && given % multiple_of == 0) return *parameter.value;
     }
-    const bool is_size = std::ranges::any_of(best_.fits, [&](const PointerFit& fit) {
+    if (!determines_size(parameter.name)) return of_sample;
+    std::int64_t size = kSizes[std::min(rank, std::size(kSizes)) - 1];
+    if (parameter.is_of_grid && probe_.sized().size() > 1)
+      size = std::min(size, is_in_first_dimension(parameter.name) ? kMaxOfFirst : kMaxOfGrid);
+    return ceil_div(size, multiple_of) * multiple_of;
+  }
+
+  bool determines_size(const std::string& parameter) const {
+    return std::ranges::any_of(best_.fits, [&](const PointerFit& fit) {
       return std::ranges::any_of(fit.dimensions, [&](const Dimension& dimension) {
-        return own::Expression::parse(dimension.text).names().contains(parameter.name);
+        return own::Expression::parse(dimension.text).names().contains(parameter);
       });
     });
-    if (!is_size) return of_sample;
-    std::int64_t size = kSizes[std::min(rank, std::size(kSizes)) - 1];
-    if (parameter.is_of_grid && probe_.sized().size() > 1) size = std::min(size, kMaxOfGrid);
-    return ceil_div(size, multiple_of) * multiple_of;
+  }
+
+  bool is_in_first_dimension(const std::string& parameter) const {
+    const std::vector<own::Expression>& grid = probe_.launch().grid;
+    return !grid.empty() && grid.front().names().contains(parameter);
+  }
+
+  std::set<std::string> cutting_parameters() const {
+    std::set<std::string> names;
+    std::size_t next = 0;
+    for (const LaunchParameter& parameter : probe_.launch().parameters) {
+      if (parameter.is_real || parameter.is_fixed) continue;
+      const std::size_t index = next++;
+      if (!parameter.is_of_grid) continue;
+      // A constant suits the other sizes as far as the host code says.
+      const bool may_cut = !parameter.value && is_in_first_dimension(parameter.name);
+      if (!determines_size(parameter.name) || (may_cut && leaves_out_elements(index)))
+        names.insert(parameter.name);
+    }
+    return names;
+  }
+
+  /// Whether the kernel accesses fewer elements than the extents say if this size is small and the
+  /// others are large: a number of blocks that must suit them.
+  bool leaves_out_elements(std::size_t index) const {
+    constexpr std::int64_t kLarger = 4;
+    if (probe_.sized().size() < 2) return false;
+    Sizes sizes = best_.runs.front().sizes;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      sizes[i] = i == index ? best_.multiple_of : sizes[i] * kLarger;
+    try {
+      const ProbeRun run = probe_.run(sizes);
+      const own::Names values = probe_.values(sizes);
+      for (std::size_t j = 0; j < pointers_.size(); ++j)
+        if (best_.fits[j].kind == FitKind::exact && !has_expected_end(run, j, values)) return true;
+    } catch (const std::runtime_error&) {
+      // It takes long, so nothing more is known.
+    }
+    return false;
   }
 
   /// The smallest number of which the parameter must be a multiple, while the others keep the
@@ -321,8 +366,7 @@ class Inference {
 /// What is known of a kernel that cannot be executed, or not in time.
 InferredKernel without_sizes(const KernelSignature& kernel, const ResolvedLaunch& launch,
                              const char* why) {
-  InferredKernel result{kernel, launch, {}, {}, launch.notes};
-  result.has_sizes = false;
+  InferredKernel result{kernel, launch, {}, {}, launch.notes, false, {}};
   result.notes.push_back(fmt::format("not found: the sizes of the buffers: {}", why));
   for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
     const KernelParameter& parameter = kernel.parameters[i];
@@ -335,23 +379,6 @@ InferredKernel without_sizes(const KernelSignature& kernel, const ResolvedLaunch
   for (const LaunchParameter& parameter : launch.parameters)
     if (parameter.value) result.parameters.push_back({parameter.name, *parameter.value, 1});
   return result;
-}
-
-bool uses(const InferredBuffer& buffer, const std::string& parameter) {
-  return std::ranges::any_of(buffer.extents, [&](const std::string& extent) {
-    return own::Expression::parse(extent).names().contains(parameter);
-  });
-}
-
-/// Whether the size of a buffer depends on each parameter that only the grid has.
-bool explains_sizes_of_grid(const InferredKernel& kernel) {
-  return kernel.has_sizes &&
-         std::ranges::all_of(kernel.launch.parameters, [&](const LaunchParameter& parameter) {
-           return !parameter.is_of_grid ||
-                  std::ranges::any_of(kernel.buffers, [&](const InferredBuffer& buffer) {
-                    return uses(buffer, parameter.name);
-                  });
-         });
 }
 
 InferredKernel inferred_with(const ProbedKernel& kernel, ResolvedLaunch launch,
@@ -378,18 +405,23 @@ InferredKernel inferred_kernel(const ProbedKernel& kernel,
   if (!launch)
     return inferred_with(kernel, launch_with_assumed_block(kernel.signature, kernel.has_block_y),
                          simulator, budget);
-  // A number of blocks that determines no size only cuts the work into parts.
-  if (std::ranges::any_of(launch->parameters, &LaunchParameter::is_of_grid)) {
-    InferredKernel result = inferred_with(kernel, *launch, simulator, budget);
-    if (explains_sizes_of_grid(result)) {
-      for (const LaunchParameter& parameter : launch->parameters)
+  ResolvedLaunch tried = *launch;
+  while (std::ranges::any_of(tried.parameters, &LaunchParameter::is_of_grid)) {
+    InferredKernel result = inferred_with(kernel, tried, simulator, budget);
+    if (result.has_sizes && result.cutting_parameters.empty()) {
+      for (const LaunchParameter& parameter : tried.parameters)
         if (parameter.is_of_grid)
           result.notes.push_back(fmt::format(
               "assumed: {} is a size of its own; only the grid depends on it", parameter.name));
       return result;
     }
+    // A number of blocks that determines no size only cuts the work into parts.
+    std::set<std::string> names = result.cutting_parameters;
+    for (const LaunchParameter& parameter : tried.parameters)
+      if (parameter.is_of_grid && !result.has_sizes) names.insert(parameter.name);
+    tried = without_sizes_of_grid(std::move(tried), names);
   }
-  return inferred_with(kernel, without_sizes_of_grid(*launch), simulator, budget);
+  return inferred_with(kernel, tried, simulator, budget);
 }
 
 }  // namespace gpuexp::infer

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct InferredKernel {
   std::vector<std::string> notes;       ///< what was assumed or not found
   /// Whether the extents are known. If not, the kernel could not be executed.
   bool has_sizes = true;
+  /// Parameters on which only the grid depends, and that are no sizes: no buffer's size follows from
+  /// them, or the kernel leaves out elements unless they suit the other sizes.
+  std::set<std::string> cutting_parameters;
 };
 
 /// A kernel of a loaded module; `address` is its Shape::kernel.

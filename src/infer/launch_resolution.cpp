@@ -71,6 +71,35 @@ bool names_threads(const std::string& name) {
   return lower.find("block") != std::string::npos || lower.find("thread") != std::string::npos;
 }
 
+/// Adds the names of which the expression is a product or a quotient, without the divisors.
+void add_counting(const own::Node& node, std::set<std::string>& names) {
+  const bool is_quotient =
+      node.kind == NodeKind::divide ||
+      (node.kind == NodeKind::call && (node.name == "ceil_div" || node.name == "floor_div"));
+  if (node.kind == NodeKind::name) names.insert(node.name);
+  if (node.kind == NodeKind::multiply || is_quotient) add_counting(node.operand(0), names);
+  if (node.kind == NodeKind::multiply) add_counting(node.operand(1), names);
+}
+
+/// A name for a number without a value: "rows" for "config.rows", "x_size_0" for "x.size(0)".
+std::string name_of(const std::string& unknown) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::string name;
+  for (const char c : unknown) {
+    if (is_part(c) || (!name.empty() && name.back() != '_')) name += is_part(c) ? c : '_';
+  }
+  const bool is_member = !unknown.empty() && is_part(unknown.back());
+  if (is_member) {
+    const std::size_t end = unknown.find_last_of(".>");
+    name = end == std::string::npos ? unknown : unknown.substr(end + 1);
+  }
+  while (name.ends_with('_'))
+    name.pop_back();
+  return name;
+}
+
 class LaunchResolver {
  public:
   LaunchResolver(const KernelSignature& kernel, const TextLaunch& launch, const HostCode& code)
@@ -94,7 +123,7 @@ class LaunchResolver {
     const NodePointer bytes = launch_.bytes.empty() ? nullptr : host.expression(launch_.bytes);
     if (bytes && constant_of(*bytes) != 0) resolved_.shared_bytes = parsed_text(text_of(*bytes));
     add_names_of_block();
-    add_grid(host);
+    add_grid();
     return std::move(resolved_);
   }
 
@@ -223,39 +252,63 @@ class LaunchResolver {
     }
   }
 
-  /// Whether a variable that is no argument may be a size of its own: the number of blocks along
-  /// one of the last dimensions, or along the first one of a kernel without another size.
-  bool may_be_size(const std::string& name, const std::vector<Expression>& grid) const {
-    const bool has_size =
-        std::ranges::any_of(resolved_.parameters, [](const LaunchParameter& parameter) {
-          return !parameter.is_real && !parameter.is_fixed && !parameter.is_of_grid;
-        });
-    return !is_ambiguous(name) && (!has_size || !grid.front().names().contains(name));
+  /// Numbers without a known value that are members, elements or results are known by their last
+  /// names.
+  std::vector<NodePointer> grid_of_names(std::string& why) {
+    for (;;) {
+      try {
+        return HostExpressions(code_, launch_.at, aliases_).dimensions(launch_.grid);
+      } catch (const HostExpressionError& error) {
+        why = error.what();
+        const std::string name = name_of(error.unknown());
+        const bool is_new = !name.empty() && !is_parameter(name) && !is_ambiguous(name) &&
+                            aliases_.emplace(error.unknown(), name).second;
+        if (!is_new) return {};
+        why.clear();
+      }
+    }
+  }
+
+  /// Adds constant variables that count blocks, or whose multiple or fraction does.
+  void add_constants(NamedConstants& sizes) {
+    NamedConstants constants;
+    std::set<std::string> of_block;
+    try {
+      const HostExpressions host(code_, launch_.at, aliases_);
+      std::set<std::string> counting;
+      for (const NodePointer& side : host.dimensions_by_name(launch_.grid, constants))
+        add_counting(*side, counting);
+      NamedConstants ignored;
+      for (const NodePointer& side : host.dimensions_by_name(launch_.block, ignored))
+        of_block.merge(parsed_text(text_of(*side)).names());
+      for (const auto& [name, value] : constants) {
+        const bool is_size = counting.contains(name) && !of_block.contains(name) &&
+                             !is_parameter(name) && !is_ambiguous(name) && value > 0;
+        if (is_size && aliases_.emplace(name, name).second) sizes.emplace(name, value);
+      }
+    } catch (const HostExpressionError&) {
+      // The grid has an operation on constants that declarations lack.
+    }
   }
 
   /// The grid remains empty if it depends on more than the arguments, the block, and variables that
   /// may be sizes.
-  void add_grid(const HostExpressions& host) {
-    std::vector<Expression> grid;
-    std::set<std::string> sizes;
+  void add_grid() {
     std::string why;
-    try {
-      grid = expressions(host.dimensions(launch_.grid));
-      for (const std::string& name : names_in(grid)) {
-        if (is_parameter(name) && !is_ambiguous(name)) continue;
-        if (may_be_size(name, grid)) {
-          sizes.insert(name);
-        } else {
-          why = name;
-        }
-      }
-    } catch (const HostExpressionError& error) {
-      why = error.what();
+    if (grid_of_names(why).empty()) return resolved_.notes.push_back(unknown_grid_note(why));
+    NamedConstants constants;
+    add_constants(constants);
+    std::vector<Expression> grid = expressions(grid_of_names(why));
+    std::vector<LaunchParameter> sizes;
+    for (const std::string& name : names_in(grid)) {
+      if (is_parameter(name) && !is_ambiguous(name)) continue;
+      if (is_ambiguous(name)) return resolved_.notes.push_back(unknown_grid_note(name));
+      LaunchParameter& size = sizes.emplace_back(LaunchParameter{name, false, {}, false, true});
+      if (const auto found = constants.find(name); found != constants.end())
+        size.value = found->second;
     }
-    if (!why.empty()) return resolved_.notes.push_back(unknown_grid_note(why));
     resolved_.grid = std::move(grid);
-    for (const std::string& name : sizes)
-      resolved_.parameters.push_back({name, false, std::nullopt, false, true});
+    resolved_.parameters.insert(resolved_.parameters.end(), sizes.begin(), sizes.end());
   }
 
   const KernelSignature& kernel_;
@@ -276,15 +329,26 @@ std::string unknown_grid_note(const std::string& cause) {
       cause);
 }
 
-ResolvedLaunch without_sizes_of_grid(ResolvedLaunch launch) {
-  std::vector<std::string> names;
+ResolvedLaunch without_sizes_of_grid(ResolvedLaunch launch, const std::set<std::string>& names) {
+  Replacements values;
+  std::vector<std::string> unknown;
+  for (const LaunchParameter& parameter : launch.parameters) {
+    if (!parameter.is_of_grid || !names.contains(parameter.name)) continue;
+    if (parameter.value) {
+      values[parameter.name] = integer_node(std::get<std::int64_t>(*parameter.value));
+    } else {
+      unknown.push_back(parameter.name);
+    }
+  }
   std::erase_if(launch.parameters, [&](const LaunchParameter& parameter) {
-    if (parameter.is_of_grid) names.push_back(parameter.name);
-    return parameter.is_of_grid;
+    return parameter.is_of_grid && (!unknown.empty() || names.contains(parameter.name));
   });
-  if (names.empty()) return launch;
+  if (unknown.empty()) {
+    launch.grid = replaced(launch.grid, values);
+    return launch;
+  }
   launch.grid.clear();
-  launch.notes.push_back(unknown_grid_note(fmt::format("{}", fmt::join(names, ", "))));
+  launch.notes.push_back(unknown_grid_note(fmt::format("{}", fmt::join(unknown, ", "))));
   return launch;
 }
 

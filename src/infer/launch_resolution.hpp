@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct LaunchParameter {
   /// Whether the value does not vary with sizes: a flag, a type of less than 16 bits, or the
   /// number of threads in a block. Without a value it is 1.
   bool is_fixed = false;
-  /// Whether only the grid depends on it: a variable of the host code that is no argument.
+  /// Whether only the grid depends on it: a variable of the host code that is no argument. It has a
+  /// value if the text gives a constant one.
   bool is_of_grid = false;
 };
 
@@ -62,9 +64,9 @@ ResolvedLaunch resolved_launch(const KernelSignature& kernel, const TextLaunch& 
 /// Says that the text computes the grid from `cause`, which is no argument of the kernel.
 std::string unknown_grid_note(const std::string& cause);
 
-/// The launch without the parameters on which only its grid depends. If there are any, the grid is
-/// not known.
-ResolvedLaunch without_sizes_of_grid(ResolvedLaunch launch);
+/// The launch without these of the parameters on which only its grid depends: their constant values
+/// replace them. If one has no value, the launch has no grid, and no parameters of the grid.
+ResolvedLaunch without_sizes_of_grid(ResolvedLaunch launch, const std::set<std::string>& names);
 
 /// The template arguments as C++: "32, float". Throws HostExpressionError if one is not a constant
 /// or the name of a type or function.

@@ -41,47 +41,6 @@ bool reads(const InferredBuffer& buffer) {
   return buffer.is_read && buffer.role != BufferRole::output;
 }
 
-/// Nodes by the names that they replace.
-using Replacements = std::map<std::string, NodePointer, std::less<>>;
-
-NodePointer replaced(const NodePointer& node, const Replacements& by) {
-  if (node->kind == NodeKind::name) {
-    const auto found = by.find(node->name);
-    return found == by.end() ? node : found->second;
-  }
-  std::vector<NodePointer> operands;
-  for (const NodePointer& operand : node->operands)
-    operands.push_back(replaced(operand, by));
-  switch (node->kind) {
-    case NodeKind::integer:
-    case NodeKind::real: return node;
-    case NodeKind::add:
-    case NodeKind::subtract:
-    case NodeKind::multiply: return binary(node->kind, operands[0], operands[1]);
-    case NodeKind::call:
-      if (node->name == "ceil_div") return called(node->name, operands);
-      [[fallthrough]];
-    default: return operation(node->kind, std::move(operands), node->name);
-  }
-}
-
-Expression replaced(const Expression& expression, const Replacements& by) {
-  const NodePointer root = own::parse_tree(expression.text(), 0, false).root;
-  try {
-    return Expression::parse(text_of(*replaced(root, by)));
-  } catch (const own::ExpressionError& error) {
-    throw HostExpressionError(error.what());
-  }
-}
-
-std::vector<Expression> replaced(const std::vector<Expression>& expressions,
-                                 const Replacements& by) {
-  std::vector<Expression> all;
-  for (const Expression& expression : expressions)
-    all.push_back(replaced(expression, by));
-  return all;
-}
-
 class Sequence {
  public:
   Sequence(const std::vector<const InferredLaunch*>& launches, const HostCode& code)

@@ -32,13 +32,20 @@ void add_quotients(const own::Node& node, std::set<std::string>& texts) {
     add_quotients(*operand, texts);
 }
 
+/// Whether the expression is a product of parameters, which the fitter finds by itself.
+bool is_product(const own::Node& node) {
+  return node.kind == own::NodeKind::name ||
+         (node.kind == own::NodeKind::multiply && is_product(node.operand(0)) &&
+          is_product(node.operand(1)));
+}
+
 ExtentFitter fitter_for(const KernelProbe& probe, const SizedRuns& sized) {
   std::vector<Sizes> samples;
   for (const ProbeRun& run : sized.runs)
     samples.push_back(run.sizes);
   std::vector<ExtraFactor> extras;
   const auto add = [&](const own::Expression& expression, const auto& side) {
-    if (expression.names().empty()) return;
+    if (expression.names().empty() || is_product(expression.root())) return;
     ExtraFactor extra{expression.text(), {}};
     for (const ProbeRun& run : sized.runs)
       extra.values.push_back(side(run.shape.grid));

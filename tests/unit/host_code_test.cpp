@@ -163,10 +163,15 @@ TEST_CASE("arguments of a launch name the declaration's parameters") {
     CHECK(launch.parameters[2].value == Value(std::int64_t{256}));
     CHECK(launch.notes.size() == 2);
   }
-  SECTION("a grid that depends on more than the arguments is not known") {
-    const ResolvedLaunch launch = resolved(
+  SECTION("a grid of more than the arguments is on trial, and not known without its variables") {
+    const ResolvedLaunch tried = resolved(
         "void g(int n) { int blocks = 8 * props.multiProcessorCount; f<<<blocks, 256>>>(d_x, d_y, "
         "n, 1); }");
+    CHECK(tried.grid.at(0).text() == "blocks");
+    REQUIRE(tried.parameters.size() == 3);
+    CHECK(tried.parameters[2].is_of_grid);
+    CHECK(!tried.parameters[2].value);
+    const ResolvedLaunch launch = without_sizes_of_grid(tried, {"blocks"});
     CHECK(launch.grid.empty());
     CHECK(launch.block[0].text() == "256");
     CHECK(launch.parameters.size() == 2);
@@ -194,8 +199,24 @@ TEST_CASE("arguments of a launch name the declaration's parameters") {
     CHECK(launch.grid.at(0).text() == "m/16");
     CHECK(launch.arguments[2].text() == "m*k");
   }
-  SECTION("other members remain unknown, and a note names them") {
-    for (const std::string member : {"c.m", "d.n", "c.n.m", "c->n", "n.c", "c.n[0]"}) {
+  SECTION("other members are on trial as sizes of the grid, by their last names") {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"c.m", "m"}, {"c.n.m", "m"}, {"n.c", "c"}, {"c->rows_", "rows_"}, {"s[2]", "s_2"},
+        {"t.size(0)", "t_size_0"}};
+    for (const auto& [member, name] : cases) {
+      INFO(member);
+      const ResolvedLaunch launch =
+          resolved("void g() { f<<<" + member + " * 2, 256>>>(d_x, d_y, c.n, 1); }");
+      REQUIRE(launch.grid.size() == 1);
+      CHECK(launch.grid[0].text() == name + "*2");
+      REQUIRE(launch.parameters.size() == 3);
+      CHECK(launch.parameters[2].name == name);
+      CHECK(launch.parameters[2].is_of_grid);
+      CHECK(without_sizes_of_grid(launch, {name}).grid.empty());
+    }
+  }
+  SECTION("members with the name of another parameter remain unknown, and a note names them") {
+    for (const std::string member : {"d.n", "c->n", "d.x", "p->a"}) {
       INFO(member);
       const ResolvedLaunch launch =
           resolved("void g() { f<<<(" + member + " + 255) / 256, 256>>>(d_x, d_y, c.n, 1); }");
@@ -216,16 +237,47 @@ TEST_CASE("arguments of a launch name the declaration's parameters") {
     CHECK(launch.parameters[2].name == "batch");
     CHECK(launch.parameters[2].is_of_grid);
     CHECK(!launch.parameters[0].is_of_grid);
-    const ResolvedLaunch without = without_sizes_of_grid(launch);
+    const ResolvedLaunch without = without_sizes_of_grid(launch, {"batch"});
     CHECK(without.grid.empty());
     CHECK(without.parameters.size() == 2);
     CHECK_THAT(without.notes.back(), contains_text("batch"));
   }
-  SECTION("a variable that only the first dimension has is no size, if there is another") {
-    const ResolvedLaunch launch =
-        resolved("void g(int n, int blocks) { f<<<dim3(blocks, blocks), 256>>>(d_x, d_y, n, 1); }");
-    CHECK(launch.grid.empty());
-    CHECK(launch.parameters.size() == 2);
+  SECTION("a constant of the grid is on trial with its value, which replaces it if it is no size") {
+    const std::string launch_text = "f<<<dim3(up(rows, 4), batch), threads>>>(d_x, d_y, n, 1); }";
+    const ResolvedLaunch launch = resolved(
+        "int up(int a, int b) { return (a + b - 1) / b; }\n#define ROWS 96\n"
+        "void g(int n) { const int rows = ROWS * 2, threads = 128; int batch = 3; " +
+        launch_text);
+    REQUIRE(launch.grid.size() == 2);
+    CHECK(launch.grid[0].text() == "ceil_div(rows, 4)");
+    CHECK(launch.grid[1].text() == "batch");
+    REQUIRE(launch.parameters.size() == 4);
+    CHECK(launch.parameters[2].name == "batch");
+    CHECK(launch.parameters[2].value == Value(std::int64_t{3}));
+    CHECK(launch.parameters[3].name == "rows");
+    CHECK(launch.parameters[3].value == Value(std::int64_t{192}));
+    const ResolvedLaunch without = without_sizes_of_grid(launch, {"rows"});
+    CHECK(without.grid.at(0).text() == "48");
+    CHECK(without.grid.at(1).text() == "batch");
+    CHECK(without.parameters.size() == 3);
+  }
+  SECTION("constants of the block, of device code and of divisors are no sizes") {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"void g(int n) { const int t = 64; f<<<t, t>>>(d_x, d_y, n, 1); }", "64"},
+        {"#define T 64\n__global__ void k(float* z) { z[T] = 0; }\n"
+         "void g(int n) { f<<<T, 32>>>(d_x, d_y, n, 1); }",
+         "64"},
+        {"void g(int n) { const int t = 64; f<<<n / t, 32>>>(d_x, d_y, n, 1); }", "n/64"},
+        {"void g(int n) { const int t = 64; f<<<(n + t - 1) / t, 32>>>(d_x, d_y, n, 1); }",
+         "ceil_div(n, 64)"},
+        {"void g(int n) { const int log = 3; f<<<64 >> log, 32>>>(d_x, d_y, n, 1); }", "8"}};
+    for (const auto& [host, grid] : cases) {
+      INFO(host);
+      const ResolvedLaunch launch = resolved(host);
+      REQUIRE(launch.grid.size() == 1);
+      CHECK(launch.grid[0].text() == grid);
+      CHECK(launch.parameters.size() == 2);
+    }
   }
   SECTION("another number of arguments is refused") {
     CHECK_THROWS_AS(resolved("f<<<1, 256>>>(d_x, d_y, 4);"), HostExpressionError);
