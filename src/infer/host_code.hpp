@@ -70,6 +70,9 @@ class HostCode {
   std::vector<const TextLaunch*> launches_of_instance(
       const TextLaunch& launch, const std::map<std::string, std::string>& arguments);
 
+  /// Number of template parameters of the kernel that have no default.
+  std::size_t required_template_arguments(std::string_view kernel) const;
+
   /// References to launches stay valid when launches are added.
   const std::deque<TextLaunch>& launches() const { return launches_; }
   HostPlace place_of(std::size_t at) const;

@@ -11,10 +11,13 @@ namespace {
 
 /// The parts as they stand in place of one name: sums and products need parentheses.
 Tokens as_operand(const Tokens& argument, std::size_t line) {
-  constexpr std::string_view kOperators = "+-/%?<>";
-  const bool needs_brackets = std::ranges::any_of(argument, [&](const SourceToken& token) {
-    return token.text.size() == 1 && kOperators.find(token.text) != std::string_view::npos;
-  });
+  constexpr std::string_view kOperators = "+-*/%?";
+  // A type of a pointer ends with *.
+  const bool needs_brackets =
+      !argument.empty() &&
+      std::any_of(argument.begin(), argument.end() - 1, [&](const SourceToken& token) {
+        return token.text.size() == 1 && kOperators.find(token.text) != std::string_view::npos;
+      });
   Tokens tokens;
   if (needs_brackets) tokens.push_back({"(", line});
   for (SourceToken token : argument) {
@@ -147,6 +150,23 @@ void HostCode::add_instance(const HostTemplate& of, const TemplateArguments& arg
   added.end = tokens_.size();
   files_.push_back(added);
   read_launches(added);
+}
+
+std::size_t HostCode::required_template_arguments(std::string_view kernel) const {
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    if (!is(i, "template") || !is(i + 1, "<")) continue;
+    const std::size_t after = after_bracket(tokens_, i + 1);
+    std::size_t name = after;
+    while (name < tokens_.size() && !is(name, "{") && !is(name, ";") && !is(name, kernel))
+      ++name;
+    if (!is(name, kernel) || !is(name + 1, "(")) continue;
+    const std::vector<Tokens> parameters = comma_parts(part(i + 2, after - 1));
+    const auto is_optional = std::ranges::find_if(parameters, [](const Tokens& parameter) {
+      return std::ranges::any_of(parameter, [](const auto& t) { return t.is("=") || t.is("."); });
+    });
+    return static_cast<std::size_t>(is_optional - parameters.begin());
+  }
+  return 0;
 }
 
 void HostCode::instantiate_templates() {

@@ -40,6 +40,16 @@ bool reads(const KernelResource& kernel, std::string_view special_register) {
   return kernel.code.text().find(special_register) != std::string_view::npos;
 }
 
+/// "16_float" for "16, float".
+std::string name_part(const std::string& template_arguments) {
+  std::string part;
+  for (const char c : template_arguments) {
+    const bool is_of_word = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (is_of_word || part.empty() || part.back() != '_') part += is_of_word ? c : '_';
+  }
+  return part;
+}
+
 /// A compiled kernel, and its launches in the text.
 struct Candidate {
   KernelSignature signature;
@@ -112,6 +122,12 @@ class Initializer {
     for (const TextLaunch& launch : code_.launches()) {
       const bool is_known = std::ranges::find(kernels_, launch.kernel) != kernels_.end();
       if (launch.template_arguments.empty() || !is_known) continue;
+      const bool has_all =
+          launch.template_arguments.size() >= code_.required_template_arguments(launch.kernel);
+      if (!has_all) {
+        unresolved_.push_back({&launch, "a template argument that the compiler deduces"});
+        continue;
+      }
       try {
         add_instance(launch, resolved_template_arguments(launch, code_));
       } catch (const HostExpressionError& error) {
@@ -127,20 +143,31 @@ class Initializer {
     const std::vector<Tokens> values = comma_parts(text);
     for (Unresolved& unresolved : unresolved_) {
       const std::vector<Tokens>& names = unresolved.launch->template_arguments;
-      if (unresolved.launch->kernel != instance.name || names.size() != values.size()) continue;
+      if (unresolved.launch->kernel != instance.name || names.size() > values.size()) continue;
       std::map<std::string, std::string> arguments;
       for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string name = joined(names[i], 0, names[i].size());
         const std::string value = joined(values[i], 0, values[i].size());
         if (name != value) arguments[name] = value;
       }
-      for (const TextLaunch* launch : code_.launches_of_instance(*unresolved.launch, arguments)) {
-        if (launch->kernel != instance.name) continue;
-        launches.push_back(launch);
-        unresolved.is_used = true;
-      }
+      std::vector<const TextLaunch*> of_instance =
+          arguments.empty() ? std::vector{unresolved.launch}
+                            : code_.launches_of_instance(*unresolved.launch, arguments);
+      std::erase_if(of_instance, [&](const auto* launch) { return launch->kernel != instance.name; });
+      launches.insert(launches.end(), of_instance.begin(), of_instance.end());
+      unresolved.is_used |= !of_instance.empty();
     }
     return launches;
+  }
+
+  /// Begins with launches in instances of host templates that have the kernel's arguments, such as
+  /// "_float" in "copy_all_float_128".
+  void prefer_own_instances(Candidate& candidate) const {
+    const std::string own = "_" + name_part(candidate.signature.template_arguments);
+    std::ranges::stable_partition(candidate.launches, [&](const TextLaunch* launch) {
+      const std::string function = code_.place_of(launch->at).function;
+      return function.ends_with(own) || function.find(own + "_") != std::string::npos;
+    });
   }
 
   void note_unresolved() {
@@ -190,6 +217,7 @@ class Initializer {
           candidate.launches.push_back(&launch);
       if (candidate.launches.empty() && !candidate.signature.template_arguments.empty())
         candidate.launches = deduced_launches(candidate.signature);
+      if (!candidate.signature.template_arguments.empty()) prefer_own_instances(candidate);
       add(std::move(candidate));
     }
     note_unresolved();
@@ -334,12 +362,7 @@ class Initializer {
       return candidate.signature.name == signature.name;
     });
     if (instances < 2) return signature.name;
-    std::string id = signature.name + "_";
-    for (const char c : signature.template_arguments) {
-      const bool is_part = std::isalnum(static_cast<unsigned char>(c)) != 0;
-      if (is_part || id.back() != '_') id += is_part ? c : '_';
-    }
-    return id;
+    return signature.name + "_" + name_part(signature.template_arguments);
   }
 
   void add_variant(InferredVariant variant) {
