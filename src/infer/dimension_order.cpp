@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text_parts.hpp"
+#include "infer/access_distances.hpp"
 #include "infer/monomial.hpp"
 
 namespace gpuexp::infer {
@@ -121,25 +124,47 @@ constexpr double kMinShare = 0.85;
 struct Ordered {
   std::vector<Dimension> dimensions;
   double density = 0;
+  bool is_assumed = false;
 };
+
+/// Whether the parameters are in the same order.
+bool have_equal_parameters(const std::vector<Dimension>& a, const std::vector<Dimension>& b) {
+  const auto of = [](const std::vector<Dimension>& dimensions) {
+    std::vector<std::string> texts;
+    for (const Dimension& dimension : dimensions)
+      if (!monomial_of(dimension.text).factors.empty()) texts.push_back(dimension.text);
+    return texts;
+  };
+  return of(a) == of(b);
+}
 
 std::optional<Ordered> best_order(const std::vector<Dimension>& dimensions,
                                   const std::vector<BlockSets>& blocks) {
+  // Distances at the edges of blocks are explained by several orders.
+  constexpr double kMinMore = 0.05;
   std::vector<std::size_t> order(dimensions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<std::size_t> best;
-  Filling of_best{0, 0};
+  std::optional<Ordered> best;
+  double share_of_best = 0;
+  double explained_by_best = 0;
   do {
     const Filling filling = filling_of(dimensions, order, blocks);
-    if (filling.share < kMinShare || filling.share <= of_best.share) continue;
-    best = order;
-    of_best = filling;
+    if (filling.share < kMinShare) continue;
+    Ordered ordered{{}, filling.density};
+    for (const std::size_t d : order)
+      ordered.dimensions.push_back(dimensions[d]);
+    const double explained = explained_distances(ordered.dimensions, blocks);
+    const double more = explained - explained_by_best;
+    const bool is_like_best = best && std::abs(more) <= kMinMore;
+    const bool is_equal = is_like_best && filling.share == share_of_best;
+    if (is_equal) best->is_assumed |= !have_equal_parameters(best->dimensions, ordered.dimensions);
+    const bool is_better = !best || more > kMinMore || (is_like_best && filling.share > share_of_best);
+    if (!is_better) continue;
+    best = std::move(ordered);
+    share_of_best = filling.share;
+    explained_by_best = explained;
   } while (std::next_permutation(order.begin(), order.end()));
-  if (best.empty()) return std::nullopt;
-  Ordered ordered{{}, of_best.density};
-  for (const std::size_t d : best)
-    ordered.dimensions.push_back(dimensions[d]);
-  return ordered;
+  return best;
 }
 
 }  // namespace
@@ -186,8 +211,27 @@ std::vector<std::vector<Dimension>> regrouped(const std::vector<Dimension>& dime
   return results;
 }
 
-std::optional<std::vector<Dimension>> ordered_dimensions(const std::vector<Dimension>& dimensions,
-                                                         const std::vector<BlockSets>& blocks) {
+std::vector<Dimension> in_order_of(const std::vector<std::string>& products,
+                                   std::vector<Dimension> dimensions) {
+  for (const std::string& product : products) {
+    std::vector<Dimension> first;
+    std::vector<Dimension> others = dimensions;
+    for (std::string_view rest = product; !rest.empty();) {
+      const std::string_view factor = trimmed(take_until(rest, "*"));
+      const auto found = std::ranges::find(others, factor, &Dimension::text);
+      if (found == others.end()) continue;
+      first.push_back(*found);
+      others.erase(found);
+    }
+    if (first.size() < 2) continue;
+    dimensions = std::move(first);
+    dimensions.insert(dimensions.end(), others.begin(), others.end());
+  }
+  return dimensions;
+}
+
+std::optional<OrderedDimensions> ordered_dimensions(const std::vector<Dimension>& dimensions,
+                                                    const std::vector<BlockSets>& blocks) {
   std::optional<Ordered> best = best_order(dimensions, blocks);
   if (!best || best->density < kMinShare) {
     for (const std::vector<Dimension>& other : regrouped(dimensions)) {
@@ -196,7 +240,7 @@ std::optional<std::vector<Dimension>> ordered_dimensions(const std::vector<Dimen
     }
   }
   if (!best) return std::nullopt;
-  return std::move(best->dimensions);
+  return OrderedDimensions{std::move(best->dimensions), best->is_assumed};
 }
 
 }  // namespace gpuexp::infer

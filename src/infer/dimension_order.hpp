@@ -14,6 +14,7 @@ namespace gpuexp::infer {
 struct BlockSets {
   std::size_t sample = 0;
   const std::vector<ElementSet>* sets = nullptr;
+  const Distances* distances = nullptr;  ///< between accesses; null: not known
 };
 
 /// Other dimensions with the same product: constant factors and divisors are distributed among the
@@ -21,11 +22,23 @@ struct BlockSets {
 /// [2*h][2*w]. Those with fewer dimensions come first.
 std::vector<std::vector<Dimension>> regrouped(const std::vector<Dimension>& dimensions);
 
+/// The dimensions, of which those that are parameters in one of the products come first, in its
+/// order: if the grid has b*h blocks, [n][h][b] becomes [b][h][n].
+std::vector<Dimension> in_order_of(const std::vector<std::string>& products,
+                                   std::vector<Dimension> dimensions);
+
+struct OrderedDimensions {
+  std::vector<Dimension> dimensions;
+  /// Whether another order of the parameters suits the accesses as well.
+  bool is_assumed = false;
+};
+
 /// Dimensions in row-major order, such that each block accesses a box: almost all combinations of
-/// some indices of each dimension. If several orders fit, the given one comes first. If the boxes
-/// have gaps, regrouped dimensions whose boxes have fewer are preferred. Empty if none fits, as for
-/// a buffer that the kernel treats as one-dimensional.
-std::optional<std::vector<Dimension>> ordered_dimensions(const std::vector<Dimension>& dimensions,
-                                                         const std::vector<BlockSets>& blocks);
+/// some indices of each dimension. Of several such orders, the one that explains the most distances
+/// between accesses is taken, then the one with the fullest boxes, and then the given one. If the
+/// boxes have gaps, regrouped dimensions whose boxes have fewer are preferred. Empty if none fits,
+/// as for a buffer that the kernel treats as one-dimensional.
+std::optional<OrderedDimensions> ordered_dimensions(const std::vector<Dimension>& dimensions,
+                                                    const std::vector<BlockSets>& blocks);
 
 }  // namespace gpuexp::infer

@@ -136,17 +136,27 @@ class Inference {
   // ---- results
 
   /// The extents; sets the order and the constant factors of the fitted dimensions.
-  std::vector<std::string> extents(std::size_t pointer) {
+  std::vector<std::string> extents(std::size_t pointer, std::vector<std::string>& notes) {
     constexpr std::size_t kMaxRank = 4;
     PointerFit& fit = best_.fits[pointer];
     if (fit.dimensions.size() < 2) return texts_of(fit.dimensions);
     std::vector<BlockSets> blocks;
-    for (std::size_t s = 0; s < best_.runs.size(); ++s)
-      blocks.push_back({s, &best_.runs[s].touched.pointers[pointer].of_blocks});
-    auto ordered = ordered_dimensions(fit.dimensions, blocks);
-    if (!ordered || ordered->size() > kMaxRank) return {product_text(fit.dimensions)};
-    fit.dimensions = std::move(*ordered);
-    return texts_of(fit.dimensions);
+    for (std::size_t s = 0; s < best_.runs.size(); ++s) {
+      const TouchedElements& touched = best_.runs[s].touched.pointers[pointer];
+      blocks.push_back({s, &touched.of_blocks, &touched.distances});
+    }
+    std::vector<std::string> products;
+    for (const own::Expression& side : probe_.launch().grid)
+      products.push_back(side.text());
+    auto ordered = ordered_dimensions(in_order_of(products, fit.dimensions), blocks);
+    if (!ordered || ordered->dimensions.size() > kMaxRank) return {product_text(fit.dimensions)};
+    fit.dimensions = std::move(ordered->dimensions);
+    const std::vector<std::string> texts = texts_of(fit.dimensions);
+    if (ordered->is_assumed)
+      notes.push_back(fmt::format(
+          "assumed: the order of the extents of {0}[{1}]; the kernel's accesses suit others, too",
+          name_of_pointer(pointer), fmt::join(texts, "][")));
+    return texts;
   }
 
   BufferRole role(std::size_t pointer, std::vector<std::string>& notes) {
@@ -218,7 +228,7 @@ class Inference {
                                   -last.lowest == 1 ? "an element" : "elements", name));
     InferredBuffer buffer = buffer_of(name, kernel_.parameters[pointers_[j]]);
     buffer.role = role(j, notes);
-    buffer.extents = extents(j);
+    buffer.extents = extents(j, notes);
     buffer.is_read = last.is_read;
     if (buffer.role == BufferRole::in_out && last.is_atomic) buffer.fill = "zeros";
     if (j < fills_.size() && !fills_[j].empty()) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -59,6 +61,8 @@ class ProbedBuffer {
     touched_.is_read |= use.reads;
     touched_.is_written |= use.writes;
     touched_.is_atomic |= use.is_atomic;
+    lowest_of_block_ = std::min(lowest_of_block_, first);
+    previous_lane_.reset();
   }
 
   bool needs_lanes(const AccessUse& use) const {
@@ -72,6 +76,7 @@ class ProbedBuffer {
     if (use.writes) written_.set(offset, bytes, true);
     if (!is_probing_ || of_block_.size() >= kMaxOfBlock) return;
     const std::int64_t end = element_at(offset + bytes - 1) + 1;
+    note_distance(element_at(offset));
     for (std::int64_t i = element_at(offset); i < end; ++i)
       of_block_.push_back(i);
   }
@@ -79,8 +84,11 @@ class ProbedBuffer {
   void begin_block(bool is_probed) {
     is_probing_ = is_probed;
     of_block_.clear();
+    lowest_of_block_ = kNowhere;
+    previous_access_.reset();
   }
   void end_block() {
+    lowest_.push_back(lowest_of_block_);
     const bool is_whole = !of_block_.empty() && of_block_.size() < kMaxOfBlock;
     if (!is_probing_ || !is_whole) return;
     std::sort(of_block_.begin(), of_block_.end());
@@ -88,8 +96,9 @@ class ProbedBuffer {
     touched_.of_blocks.push_back(of_block_);
   }
 
-  TouchedElements touched() const {
+  TouchedElements touched(const Extent& grid) const {
     TouchedElements touched = touched_;
+    add_distances_of_blocks(grid, touched.distances);
     written_.for_marked(0, kBytesBefore + kBytesAfter, [&](std::size_t first, std::size_t end) {
       touched.written += static_cast<std::int64_t>(end - first) / element_bytes_;
     });
@@ -99,6 +108,42 @@ class ProbedBuffer {
  private:
   /// Number of accesses of a block whose elements are kept.
   static constexpr std::size_t kMaxOfBlock = std::size_t{1} << 21;
+
+  static constexpr std::size_t kMaxDistances = 256;
+  static constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
+
+  static void add_distance(Distances& distances, std::int64_t from, std::int64_t to) {
+    const std::int64_t distance = std::abs(to - from);
+    if (distance == 0) return;
+    const auto found = distances.find(distance);
+    if (found != distances.end()) {
+      ++found->second;
+    } else if (distances.size() < kMaxDistances) {
+      distances.emplace(distance, 1);
+    }
+  }
+
+  /// From the lane before, or of the first lane, from the instruction before.
+  void note_distance(std::int64_t element) {
+    const std::optional<std::int64_t>& before = previous_lane_ ? previous_lane_ : previous_access_;
+    if (before) add_distance(touched_.distances, *before, element);
+    if (!previous_lane_) previous_access_ = element;
+    previous_lane_ = element;
+  }
+
+  void add_distances_of_blocks(const Extent& grid, Distances& distances) const {
+    const auto blocks = static_cast<std::int64_t>(lowest_.size());
+    if (blocks != grid.count()) return;
+    const std::array<std::int64_t, 4> steps{1, grid.x, grid.x * grid.y, blocks};
+    for (std::size_t d = 0; d + 1 < steps.size(); ++d) {
+      for (std::int64_t i = 0; i + steps[d] < blocks; ++i) {
+        const bool is_last = i % steps[d + 1] / steps[d] + 1 == steps[d + 1] / steps[d];
+        const std::int64_t from = lowest_[static_cast<std::size_t>(i)];
+        const std::int64_t to = lowest_[static_cast<std::size_t>(i + steps[d])];
+        if (!is_last && from != kNowhere && to != kNowhere) add_distance(distances, from, to);
+      }
+    }
+  }
 
   std::uint64_t begin() const { return reinterpret_cast<std::uint64_t>(memory_.data()); }
   std::int64_t element_at(std::size_t offset) const {
@@ -113,6 +158,10 @@ class ProbedBuffer {
   TouchedElements touched_;
   ElementSet of_block_;
   bool is_probing_ = false;
+  std::vector<std::int64_t> lowest_;  ///< of each block; kNowhere if it accesses nothing
+  std::int64_t lowest_of_block_ = kNowhere;
+  std::optional<std::int64_t> previous_lane_;    ///< element of the instruction's lane before
+  std::optional<std::int64_t> previous_access_;  ///< element of the first lane before
 };
 
 /// Notes the accesses of the executing block.
@@ -243,7 +292,7 @@ TouchedByLaunch touched_elements(sim::Simulator& simulator, const ProbedLaunch& 
   const sim::LaunchState state = simulator.approximate_launch_of(step, false);
   execute(state, buffers, result, budget);
   for (const ProbedBuffer& buffer : buffers)
-    result.pointers.push_back(buffer.touched());
+    result.pointers.push_back(buffer.touched(state.grid));
   simulator.clear_memory();
   return result;
 }

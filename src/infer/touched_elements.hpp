@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,8 @@ namespace gpuexp::infer {
 
 /// Offsets of elements, sorted, each once.
 using ElementSet = std::vector<std::int64_t>;
+/// Numbers of elements between two accesses, above 0, and how often each occurs.
+using Distances = std::map<std::int64_t, std::int64_t>;
 
 struct TouchedElements {
   std::int64_t lowest = 0;   ///< offset of the lowest accessed element; negative before the pointer
@@ -30,6 +33,9 @@ struct TouchedElements {
   /// Elements that single blocks access: at most kProbedBlocks blocks, without those that access
   /// none or very many elements.
   std::vector<ElementSet> of_blocks;
+  /// Between neighbouring lanes and successive instructions of these blocks, and between the lowest
+  /// elements of neighbouring blocks.
+  Distances distances;
 
   bool is_touched() const { return is_read || is_written; }
 };

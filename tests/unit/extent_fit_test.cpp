@@ -163,7 +163,7 @@ TEST_CASE("the tiles of blocks show which dimension is the row") {
   const std::vector<Dimension> dimensions{{"a", {40}}, {"b", {70}}};
   const auto order = [&](const std::vector<ElementSet>& sets) {
     const auto ordered = ordered_dimensions(dimensions, {{0, &sets}});
-    return ordered ? (*ordered)[0].text + (*ordered)[1].text : "none";
+    return ordered ? ordered->dimensions[0].text + ordered->dimensions[1].text : "none";
   };
   CHECK(order({tile(0, 8, 0, 8, 70), tile(8, 8, 16, 8, 70)}) == "ab");
   CHECK(order({tile(0, 8, 0, 8, 40), tile(8, 8, 16, 8, 40)}) == "ba");
@@ -177,7 +177,7 @@ TEST_CASE("constants are distributed among the dimensions as the tiles of blocks
     const std::vector<ElementSet> sets{set};
     const auto ordered = ordered_dimensions(dimensions, {{0, &sets}});
     std::string text;
-    for (const Dimension& dimension : ordered.value_or(std::vector<Dimension>{}))
+    for (const Dimension& dimension : ordered.value_or(OrderedDimensions{}).dimensions)
       text += "[" + dimension.text + "]";
     return text;
   };
