@@ -117,8 +117,9 @@ class DeclarationWriter {
     for (const InferredVariant& variant : parts_.variants)
       for (const std::string& requirement : variant.requirements)
         text += statement("require " + requirement);
-    for (const InferredBuffer& buffer : buffers_)
-      text += statement(buffer_text(buffer));
+    for (const auto* buffers : {&parts_.variables, &buffers_})
+      for (const InferredBuffer& buffer : *buffers)
+        text += statement(buffer_text(buffer));
     for (const std::string& variant : variants_)
       text += variant;
     for (const std::string& note : parts_.notes)
@@ -147,6 +148,11 @@ class DeclarationWriter {
     });
   }
 
+  bool is_variable(const std::string& name) const {
+    return std::ranges::find(parts_.variables, name, &InferredBuffer::name) !=
+           parts_.variables.end();
+  }
+
   /// Renames buffers that differ from an earlier one of their name, also in the arguments.
   void add_buffers(const InferredVariant& variant, std::vector<Arguments>& arguments) {
     for (InferredBuffer buffer : variant.buffers) {
@@ -156,7 +162,7 @@ class DeclarationWriter {
       };
       auto known = find_known();
       const bool is_taken = known != buffers_.end() && !are_compatible(*known, buffer);
-      if (is_taken || is_parameter(buffer.name)) {
+      if (is_taken || is_parameter(buffer.name) || is_variable(buffer.name)) {
         buffer.name += "_" + variant.id;
         known = find_known();
         for (Arguments& of_launch : arguments)

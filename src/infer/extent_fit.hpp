@@ -36,6 +36,8 @@ class ExtentFitter {
   ExtentFitter(const std::vector<std::string>& names, const std::vector<Sizes>& samples,
                const std::vector<ExtraFactor>& extras = {}, std::set<std::string> quotients = {});
 
+  const std::vector<Dimension>& parameters() const { return parameters_; }
+
   /// The simplest product whose value is counts[s] in each sample s: of parameters, of parameters
   /// plus or minus a small constant, of quotients such as n/2, ceil_div(n, 256) and floor_div(n,
   /// 3), of the extra factors, and of a constant. A constant by itself is one dimension. Empty if

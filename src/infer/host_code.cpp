@@ -253,6 +253,46 @@ std::optional<Tokens> HostCode::byte_of_memset(std::size_t i) const {
   return byte.empty() ? std::nullopt : std::optional(byte);
 }
 
+std::optional<Tokens> HostCode::allocation_before(const Tokens& pointer, std::size_t at) const {
+  if (pointer.size() != 1 || !pointer[0].is_word()) return std::nullopt;
+  const auto file =
+      std::ranges::find_if(files_, [&](const File& f) { return at >= f.begin && at < f.end; });
+  int closed = 0;  // blocks that ended before the launch
+  for (std::size_t i = at; i-- > file->begin;) {
+    if (is(i, "}")) ++closed;
+    if (is(i, "{") && closed > 0) --closed;
+    const bool is_call = (is(i, "cudaMalloc") || is(i, "cudaMallocManaged") ||
+                          is(i, "cudaMallocAsync")) && is(i + 1, "(");
+    if (closed > 0 || !is_call) continue;
+    const std::vector<Tokens> arguments =
+        comma_parts(part(i + 2, std::min(after_bracket(tokens_, i + 1), file->end) - 1));
+    const bool is_of_pointer =
+        arguments.size() > 1 && !arguments[0].empty() && arguments[0].back().is(pointer[0].text);
+    if (is_of_pointer) return arguments[1];
+  }
+  return std::nullopt;
+}
+
+std::vector<SymbolUse> HostCode::symbol_uses() const {
+  std::vector<SymbolUse> uses;
+  for (const File& file : files_) {
+    for (std::size_t i = file.begin; i + 1 < file.end; ++i) {
+      const bool is_copy = is(i, "cudaMemcpyToSymbol") || is(i, "cudaMemcpyToSymbolAsync");
+      if ((!is_copy && !is(i, "cudaGetSymbolAddress")) || !is(i + 1, "(")) continue;
+      const std::vector<Tokens> arguments =
+          comma_parts(part(i + 2, std::min(after_bracket(tokens_, i + 1), file.end) - 1));
+      if (arguments.size() < 2) continue;
+      const Tokens& symbol = arguments[is_copy ? 0 : 1];
+      const auto name = std::find_if(symbol.rbegin(), symbol.rend(),
+                                     [](const SourceToken& token) { return token.is_word(); });
+      if (name == symbol.rend()) continue;
+      uses.push_back({std::string(name->text), is_copy ? arguments[1] : Tokens{}, file.name,
+                      tokens_[i].line, i});
+    }
+  }
+  return uses;
+}
+
 /// Whether the function around the token is a kernel or a device function.
 bool HostCode::is_in_device_code(std::size_t at) const {
   const HostPlace place = place_of(at);

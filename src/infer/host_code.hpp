@@ -43,6 +43,15 @@ struct TextLaunch {
   std::size_t end = 0;  ///< token after the arguments
 };
 
+/// A call of cudaMemcpyToSymbol() or cudaGetSymbolAddress().
+struct SymbolUse {
+  std::string variable;  ///< without namespaces
+  Tokens source;         ///< the argument that is copied; empty for an address
+  std::string file;
+  std::size_t line = 0;
+  std::size_t at = 0;  ///< token of the call
+};
+
 /// Where a token is in host code.
 struct HostPlace {
   std::string function;   ///< name of the function; empty outside of functions
@@ -82,6 +91,11 @@ class HostCode {
   /// variable. Empty if there is none in an open block, or if the text mentions the variable after
   /// the call.
   std::optional<Tokens> memset_before(const Tokens& pointer, std::size_t at) const;
+  /// The number of bytes in the call of cudaMalloc() before token `at` that allocates what `pointer`
+  /// points to, a variable. Empty if there is none in an open block.
+  std::optional<Tokens> allocation_before(const Tokens& pointer, std::size_t at) const;
+  /// The variables of device memory that host code sets or takes the address of.
+  std::vector<SymbolUse> symbol_uses() const;
   /// Whether the body of a kernel or of a device function mentions the name.
   bool is_used_by_device(std::string_view name) const;
   /// Whether the text defines a function or a type of this name.

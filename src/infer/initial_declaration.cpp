@@ -17,6 +17,7 @@
 #include "infer/declaration_text.hpp"
 #include "infer/host_files.hpp"
 #include "infer/launch_sequence.hpp"
+#include "infer/set_variables.hpp"
 #include "sass/loaded_kernels.hpp"
 
 namespace gpuexp::infer {
@@ -106,6 +107,9 @@ class Initializer {
     compile();
     add_candidates();
     note_missing();
+    SetVariables set = variables_set_by(code_, *module_);
+    result_.variables = std::move(set.buffers);
+    result_.notes.insert(result_.notes.end(), set.notes.begin(), set.notes.end());
     plan_executions();
     execute();
     add_variants();
@@ -408,7 +412,8 @@ class Initializer {
 };
 
 DeclarationParts parts_of(const InitialDeclaration& declaration, bool has_arguments) {
-  return {declaration.variants, declaration.options, declaration.notes, has_arguments};
+  return {declaration.variants, declaration.variables, declaration.options, declaration.notes,
+          has_arguments};
 }
 
 }  // namespace

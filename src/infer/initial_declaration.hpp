@@ -24,8 +24,9 @@ struct InitRequest {
 
 struct InitialDeclaration {
   std::vector<InferredVariant> variants;
+  std::vector<InferredBuffer> variables;  ///< variables of the file that host code sets
   std::vector<std::string> options;
-  std::vector<std::string> notes;  ///< on kernels that are not declared
+  std::vector<std::string> notes;  ///< on variables, and on kernels that are not declared
 };
 
 /// Executes the kernels of the file in the simulator. Throws InputError if the file cannot be used,

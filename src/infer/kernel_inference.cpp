@@ -10,6 +10,7 @@
 #include "infer/assumed_launch.hpp"
 #include "infer/dimension_order.hpp"
 #include "infer/extent_fit.hpp"
+#include "infer/index_contents.hpp"
 #include "infer/kernel_probe.hpp"
 #include "own/parameter_types.hpp"
 
@@ -35,8 +36,9 @@ class Inference {
   }
 
   InferredKernel inferred() {
-    best_ = settled_runs(probe_);
-    try_other_contents();
+    IndexContents contents = runs_with_indices(settled_runs(probe_), probe_, kernel_);
+    best_ = std::move(contents.runs);
+    fills_ = std::move(contents.fills);
     InferredKernel result;
     result.signature = kernel_;
     result.launch = probe_.launch();
@@ -47,7 +49,7 @@ class Inference {
       return !needed_memsets_.contains(memset.argument);
     });
     add_parameters(result);
-    if (fills_.empty() && differs_with_contents())
+    if (fills_.empty() && differs_with_contents(best_.runs.front(), probe_))
       result.notes.push_back(
           "assumed: buffers of zeros; with other contents, the kernel accesses other elements");
     result.cutting_parameters = cutting_parameters();
@@ -55,84 +57,6 @@ class Inference {
   }
 
  private:
-  // ---- contents
-
-  /// Pointers to integers that the kernel reads and that may therefore be indices.
-  bool may_be_index(std::size_t pointer) const {
-    const TouchedElements& touched = best_.runs.front().touched.pointers[pointer];
-    const KernelParameter& parameter = kernel_.parameters[pointers_[pointer]];
-    const auto type = own::lane_element_type(parameter.type);
-    return type && own::is_integer(*type) && *type != DataType::boolean && touched.is_read &&
-           !touched.is_written;
-  }
-
-  /// Indices that are all 0 access one element. Tries offsets into another buffer, for buffers of
-  /// one element more than a size, and numbers below a size.
-  void try_other_contents() {
-    if (!best_.runs.front().touched.depends_on_contents) return;
-    std::vector<std::size_t> indices;
-    for (std::size_t j = 0; j < pointers_.size(); ++j)
-      if (may_be_index(j)) indices.push_back(j);
-    if (indices.empty()) return;
-    for (const std::string& bound : bounds()) {
-      std::vector<Contents> contents(pointers_.size());
-      std::vector<std::string> fills(pointers_.size());
-      for (const std::size_t j : indices) {
-        const std::vector<Dimension>& dimensions = best_.fits[j].dimensions;
-        const bool is_offset = dimensions.size() == 1 && dimensions[0].text.ends_with(" + 1");
-        fills[j] = is_offset ? "iota" : fmt::format("integers(0, {})", bound);
-        contents[j] = [bound, is_offset](const own::Names& values, std::int64_t i) {
-          const auto below = std::get<std::int64_t>(values.find(bound)->second);
-          return is_offset ? i : below - 1 - i % below;
-        };
-      }
-      std::string why_not;
-      std::optional<SizedRuns> next =
-          runs_at_multiples(probe_, best_.multiple_of, contents, why_not);
-      if (!next || next->explained() <= best_.explained()) continue;
-      best_ = std::move(*next);
-      fills_ = std::move(fills);
-    }
-    for (const std::size_t j : indices) {
-      if (fills_.empty() || fills_[j].empty()) {
-        fills_.resize(pointers_.size());
-        fills_[j] = "zeros";
-      }
-    }
-  }
-
-  /// Whether the kernel accesses other elements if the buffers that it reads have other contents.
-  bool differs_with_contents() const {
-    const ProbeRun& zeros = best_.runs.front();
-    if (!zeros.touched.depends_on_contents) return false;
-    constexpr std::int64_t kBelow = 7;
-    const Contents mixed = [](const own::Names&, std::int64_t i) { return i % kBelow - 1; };
-    try {
-      const ProbeRun other = probe_.run(zeros.sizes, std::vector(pointers_.size(), mixed));
-      return !std::ranges::equal(zeros.touched.pointers, other.touched.pointers,
-                                 [](const TouchedElements& a, const TouchedElements& b) {
-                                   return a.lowest == b.lowest && a.end == b.end &&
-                                          a.written == b.written;
-                                 });
-    } catch (const std::runtime_error&) {
-      return true;
-    }
-  }
-
-  /// Parameters that may bound indices: first those on which no size depends.
-  std::vector<std::string> bounds() const {
-    std::set<std::string> used;
-    for (const own::Expression& side : probe_.launch().grid)
-      used.merge(side.names());
-    for (const PointerFit& fit : best_.fits)
-      for (const Dimension& dimension : fit.dimensions)
-        used.insert(dimension.text);
-    std::vector<std::string> names = probe_.sized();
-    std::ranges::stable_partition(names,
-                                  [&](const std::string& name) { return !used.contains(name); });
-    return names;
-  }
-
   // ---- results
 
   /// The extents; sets the order and the constant factors of the fitted dimensions.

@@ -112,6 +112,7 @@ class LaunchResolver {
     for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
       if (kernel_.parameters[i].is_pointer) {
         find_memset(i);
+        find_allocation(i);
       } else {
         find_alias(i);
       }
@@ -166,6 +167,17 @@ class LaunchResolver {
       if (value) resolved_.memsets.push_back({i, *value & kMaxByte});
     } catch (const HostExpressionError&) {
       // The buffer has contents that the text does not say.
+    }
+  }
+
+  void find_allocation(std::size_t i) {
+    const auto tokens = code_.allocation_before(launch_.arguments[i], launch_.at);
+    if (!tokens) return;
+    try {
+      const auto bytes = constant_of(*HostExpressions(code_, launch_.at).expression(*tokens));
+      if (bytes) resolved_.allocations.push_back({i, *bytes});
+    } catch (const HostExpressionError&) {
+      // The size is one that the text does not say.
     }
   }
 

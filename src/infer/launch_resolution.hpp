@@ -33,6 +33,12 @@ struct LaunchMemset {
   std::int64_t byte = 0;     ///< 0 to 255
 };
 
+/// A constant number of bytes that host code allocates for a buffer.
+struct LaunchAllocation {
+  std::size_t argument = 0;  ///< position of the buffer among the arguments
+  std::int64_t bytes = 0;
+};
+
 struct ResolvedLaunch {
   std::vector<own::Expression> grid;   ///< one to three; empty: not known
   std::vector<own::Expression> block;  ///< one to three
@@ -42,6 +48,7 @@ struct ResolvedLaunch {
   /// The names in all expressions, in the order of the kernel's parameters.
   std::vector<LaunchParameter> parameters;
   std::vector<LaunchMemset> memsets;
+  std::vector<LaunchAllocation> allocations;
   /// What was assumed, or where the launch was found: sentences for comments.
   std::vector<std::string> notes;
 };

@@ -90,6 +90,40 @@ PointerFit fit_of(const SizedRuns& sized, std::size_t pointer, const ExtentFitte
   return {};
 }
 
+/// The parameter or constant whose minimum with another parameter the kernel accesses, as that of
+/// an index such as i % c. Parameters on which no other buffer's size depends come first.
+PointerFit fit_of_minimum(const SizedRuns& sized, std::size_t pointer,
+                          const std::vector<Dimension>& parameters) {
+  std::vector<std::int64_t> ends;
+  for (const ProbeRun& run : sized.runs)
+    ends.push_back(run.touched.pointers[pointer].end);
+  const auto is_used = [&](const Dimension& parameter) {
+    return std::ranges::any_of(sized.fits, [&](const PointerFit& fit) {
+      return fit.kind == FitKind::exact &&
+             std::ranges::find(fit.dimensions, parameter.text, &Dimension::text) !=
+                 fit.dimensions.end();
+    });
+  };
+  const std::int64_t most = *std::ranges::max_element(ends);
+  std::vector<Dimension> limits = parameters;
+  std::ranges::stable_partition(limits, [&](const Dimension& limit) { return !is_used(limit); });
+  limits.push_back({fmt::format("{}", most), std::vector<std::int64_t>(ends.size(), most)});
+  for (const Dimension& limit : limits) {
+    for (const Dimension& other : parameters) {
+      std::ptrdiff_t limited = 0;
+      std::ptrdiff_t short_of_limit = 0;
+      bool is_minimum = true;
+      for (std::size_t s = 0; s < ends.size(); ++s) {
+        is_minimum = is_minimum && ends[s] == std::min(limit.values[s], other.values[s]);
+        limited += limit.values[s] < other.values[s] ? 1 : 0;
+        short_of_limit += limit.values[s] > other.values[s] ? 1 : 0;
+      }
+      if (is_minimum && limited > 0 && short_of_limit > 0) return {FitKind::exact, {limit}};
+    }
+  }
+  return {};
+}
+
 std::optional<SizedRuns> runs_at(const KernelProbe& probe, const std::vector<Sizes>& samples,
                                  std::int64_t multiple_of, const std::vector<Contents>& contents,
                                  std::string& why_not) {
@@ -110,6 +144,11 @@ std::optional<SizedRuns> runs_at(const KernelProbe& probe, const std::vector<Siz
   const ExtentFitter fitter = fitter_for(probe, sized);
   for (std::size_t j = 0; j < sized.runs.front().touched.pointers.size(); ++j)
     sized.fits.push_back(fit_of(sized, j, fitter));
+  for (std::size_t j = 0; j < sized.fits.size(); ++j) {
+    if (sized.fits[j].is_settled()) continue;
+    PointerFit minimum = fit_of_minimum(sized, j, fitter.parameters());
+    if (minimum.kind == FitKind::exact) sized.fits[j] = std::move(minimum);
+  }
   return sized;
 }
 
