@@ -203,14 +203,26 @@ HostPlace HostCode::place_of(std::size_t at) const {
     if (!is(i, "{") || closed-- > 0) continue;
     closed = 0;
     if (place.block == 0) place.block = i;
-    if (i == file->begin || !is(i - 1, ")")) continue;
-    const std::size_t open = opening_before(i - 1, *file);
-    if (open == kNone || open == file->begin || !tokens_[open - 1].is_word()) continue;
+    std::size_t close = i;
+    while (close > file->begin && (close == i || is(close, "const") || is(close, "noexcept")))
+      --close;
+    if (close == file->begin || !is(close, ")")) continue;
+    const std::size_t open = opening_before(close, *file);
+    if (open == kNone || open == file->begin) continue;
+    // void operator()(int n) {
+    const bool is_operator = is(open - 1, ")") && open >= file->begin + 3 && is(open - 3, "operator");
+    if (!is_operator && !tokens_[open - 1].is_word()) continue;
     // The outermost one is the function; those in it are conditions and loops.
-    place.function = std::string(tokens_[open - 1].text) + file->suffix;
+    place.function = std::string(tokens_[is_operator ? open - 3 : open - 1].text) + file->suffix;
     place.body = i;
   }
   return place;
+}
+
+std::string HostCode::instance_at(std::size_t at) const {
+  const auto file =
+      std::ranges::find_if(files_, [&](const File& f) { return at >= f.begin && at < f.end; });
+  return file->suffix;
 }
 
 bool HostCode::mentions(std::string_view name, std::size_t begin, std::size_t end) const {

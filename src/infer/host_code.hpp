@@ -71,8 +71,8 @@ class HostCode {
 
   /// Copies each template of a host function or of a structure, once for each list of arguments
   /// with which the text uses it. The launches in the copies, whose parameters are the arguments,
-  /// replace those in the template. Templates whose arguments are deduced remain. To be called
-  /// after the last add().
+  /// replace those in the template, unless it is also called with arguments that are deduced. To be
+  /// called after the last add().
   void instantiate_templates();
   /// The launches in a copy of the host template around a launch, with these arguments by the names
   /// of its parameters. Empty if there is no template with all these parameters.
@@ -85,6 +85,9 @@ class HostCode {
   /// References to launches stay valid when launches are added.
   const std::deque<TextLaunch>& launches() const { return launches_; }
   HostPlace place_of(std::size_t at) const;
+  /// What distinguishes the copy of a template around token `at` from others: "_float_128". Empty
+  /// outside of copies.
+  std::string instance_at(std::size_t at) const;
   /// Whether the name is a token from `begin` to before `end`.
   bool mentions(std::string_view name, std::size_t begin, std::size_t end) const;
   /// The second argument of the call of cudaMemset() before token `at` that sets `pointer`, a
@@ -127,6 +130,7 @@ class HostCode {
     std::vector<std::string> parameters;
     std::vector<Tokens> defaults;  ///< one per parameter; may be empty
     bool has_instance = false;
+    bool has_deduced_call = false;
     bool contains(std::size_t at) const { return at >= begin && at < end; }
   };
   using TemplateArguments = std::map<std::string, Tokens, std::less<>>;
@@ -142,7 +146,7 @@ class HostCode {
   void read_launches(const File& file);
   std::optional<HostTemplate> template_at(std::size_t at, std::size_t end) const;
   std::vector<HostTemplate> host_templates() const;
-  std::optional<TemplateArguments> arguments_at(std::size_t i, const HostTemplate& of,
+  std::optional<TemplateArguments> arguments_at(std::size_t i, HostTemplate& of,
                                                 const std::vector<HostTemplate>& all) const;
   Tokens with_values(const Tokens& tokens, std::size_t at) const;
   void add_instance(const HostTemplate& of, const TemplateArguments& arguments);

@@ -104,10 +104,10 @@ Tokens HostCode::with_values(const Tokens& tokens, std::size_t at) const {
   return result;
 }
 
-/// The arguments with which token i uses the template; empty if it does not, or if they are
-/// parameters of the template around it.
+/// The arguments with which token i uses the template; empty if it does not, if some are deduced, or
+/// if they are parameters of the template around it.
 std::optional<HostCode::TemplateArguments> HostCode::arguments_at(
-    std::size_t i, const HostTemplate& of, const std::vector<HostTemplate>& all) const {
+    std::size_t i, HostTemplate& of, const std::vector<HostTemplate>& all) const {
   if (!tokens_[i].is(of.name) || i == of.name_at) return std::nullopt;
   std::size_t end = i + 1;
   std::vector<Tokens> given;
@@ -121,7 +121,11 @@ std::optional<HostCode::TemplateArguments> HostCode::arguments_at(
   TemplateArguments arguments;
   for (std::size_t p = 0; p < of.parameters.size(); ++p) {
     const Tokens& argument = p < given.size() ? given[p] : of.defaults[p];
-    if (!argument.empty()) arguments[of.parameters[p]] = with_values(argument, i);
+    if (argument.empty()) {
+      of.has_deduced_call = true;
+      return std::nullopt;
+    }
+    arguments[of.parameters[p]] = with_values(argument, i);
   }
   for (const HostTemplate& around : all) {
     if (!around.contains(i)) continue;
@@ -188,7 +192,7 @@ void HostCode::instantiate_templates() {
   }
   std::erase_if(launches_, [&](const TextLaunch& launch) {
     return std::ranges::any_of(templates, [&](const HostTemplate& of) {
-      return of.has_instance && of.contains(launch.at);
+      return of.has_instance && !of.has_deduced_call && of.contains(launch.at);
     });
   });
 }

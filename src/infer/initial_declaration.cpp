@@ -169,8 +169,7 @@ class Initializer {
   void prefer_own_instances(Candidate& candidate) const {
     const std::string own = "_" + name_part(candidate.signature.template_arguments);
     std::ranges::stable_partition(candidate.launches, [&](const TextLaunch* launch) {
-      const std::string function = code_.place_of(launch->at).function;
-      return function.ends_with(own) || function.find(own + "_") != std::string::npos;
+      return (code_.instance_at(launch->at) + "_").find(own + "_") != std::string::npos;
     });
   }
 

@@ -93,7 +93,7 @@ std::string name_of(const std::string& unknown) {
   const bool is_member = !unknown.empty() && is_part(unknown.back());
   if (is_member) {
     const std::size_t end = unknown.find_last_of(".>");
-    name = end == std::string::npos ? unknown : unknown.substr(end + 1);
+    return end == std::string::npos ? unknown : unknown.substr(end + 1);
   }
   while (name.ends_with('_'))
     name.pop_back();

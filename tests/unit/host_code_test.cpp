@@ -245,8 +245,8 @@ TEST_CASE("arguments of a launch name the declaration's parameters") {
   SECTION("a constant of the grid is on trial with its value, which replaces it if it is no size") {
     const std::string launch_text = "f<<<dim3(up(rows, 4), batch), threads>>>(d_x, d_y, n, 1); }";
     const ResolvedLaunch launch = resolved(
-        "int up(int a, int b) { return (a + b - 1) / b; }\n#define ROWS 96\n"
-        "void g(int n) { const int rows = ROWS * 2, threads = 128; int batch = 3; " +
+        "int up(int a, int b) { return (a + b - 1) / b; }\n"
+        "void g(int n) { const int rows = 96 * 2, threads = 128; int batch = 3; " +
         launch_text);
     REQUIRE(launch.grid.size() == 2);
     CHECK(launch.grid[0].text() == "ceil_div(rows, 4)");
