@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -166,6 +167,7 @@ class HostCode {
   Tokens tokens_;
   std::map<std::string, HostMacro, std::less<>> macros_;
   std::deque<TextLaunch> launches_;
+  std::set<std::size_t> names_of_copies_;  ///< tokens that name the copy of a template
 };
 
 }  // namespace gpuexp::infer

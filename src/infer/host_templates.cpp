@@ -108,7 +108,8 @@ Tokens HostCode::with_values(const Tokens& tokens, std::size_t at) const {
 /// if they are parameters of the template around it.
 std::optional<HostCode::TemplateArguments> HostCode::arguments_at(
     std::size_t i, HostTemplate& of, const std::vector<HostTemplate>& all) const {
-  if (!tokens_[i].is(of.name) || i == of.name_at) return std::nullopt;
+  const bool is_use = tokens_[i].is(of.name) && i != of.name_at && !names_of_copies_.contains(i);
+  if (!is_use) return std::nullopt;
   std::size_t end = i + 1;
   std::vector<Tokens> given;
   if (is(end, "<")) {
@@ -143,6 +144,7 @@ void HostCode::add_instance(const HostTemplate& of, const TemplateArguments& arg
   File added{file->name, tokens_.size(), 0, of.begin, instance_suffix(of.parameters, arguments)};
   Tokens copied;
   for (std::size_t i = of.after; i < of.end; ++i) {
+    if (i == of.name_at) names_of_copies_.insert(tokens_.size() + copied.size());
     const auto argument = arguments.find(tokens_[i].text);
     const bool is_member = is(i - 1, ".") || is(i - 1, ":") || (is(i - 2, "-") && is(i - 1, ">"));
     const Tokens replaced = argument == arguments.end() || is_member

@@ -44,18 +44,23 @@ __global__ void covering(const float* c, float* sums_of_blocks, int n) {  // n /
   if (threadIdx.x == 0) sums_of_blocks[blockIdx.x] = sum;
 }
 struct Config { int rows, dim; };
-void launch(const Config& cfg, const Config* d, float* x, float* w, float* y, int count,
-            cudaDeviceProp prop) {
+void constant(float* x, float* w, float* y) {
   const int rows = 48, dim = 4096;
   norm<<<rows, 64>>>(x, w, y, dim);
+}
+void members(const Config& cfg, const Config* d, float* x, float* w, float* y, int count) {
   norm4<<<cfg.rows, 64>>>(x, w, y, cfg.dim);
-  row_sums<<<count / 4, 128>>>(x, y, d->dim);
+  row_sums<<<count / 4, 128>>>(w, y, d->dim);
+}
+void product(float* x, int n) {
   const int batch = 2;
   int n_heads = 12;
-  heads<<<batch * n_heads, 64>>>(x, dim);
+  heads<<<batch * n_heads, 64>>>(x, n);
+}
+void numbers_of_blocks(float* x, float* y, float* z, int n, cudaDeviceProp prop) {
   const int blocks = 32;
-  cut<<<blocks, 64>>>(x, y, dim);
-  covering<<<prop.multiProcessorCount * 8, 64>>>(x, y, dim);
+  cut<<<blocks, 64>>>(x, y, n);
+  covering<<<prop.multiProcessorCount * 8, 64>>>(x, z, n);
 }
 )";
 
