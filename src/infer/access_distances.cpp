@@ -55,7 +55,8 @@ class DistanceExplainer {
       factors_[d] = rest;
       return share_of_factors();
     }
-    const std::int64_t down = rest >= 0 ? rest / pitches[d] : -((-rest + pitches[d] - 1) / pitches[d]);
+    const std::int64_t down =
+        rest >= 0 ? rest / pitches[d] : -((-rest + pitches[d] - 1) / pitches[d]);
     double best = 0;
     for (const std::int64_t factor : {down, down + 1}) {
       factors_[d] = factor;
@@ -76,7 +77,7 @@ class DistanceExplainer {
   }
 
   std::vector<Sample> samples_;
-  std::vector<std::int64_t> factors_;  ///< of the pitches
+  std::vector<std::int64_t> factors_;  ///< one for each pitch
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace gpuexp::infer {
 struct DeclarationParts {
   std::vector<InferredVariant> variants;
   std::vector<InferredBuffer> variables;  ///< variables of the file that host code sets
-  std::vector<std::string> options;  ///< compiler options
-  std::vector<std::string> notes;    ///< on kernels that are not declared
+  std::vector<std::string> options;       ///< compiler options
+  std::vector<std::string> notes;         ///< on kernels that are not declared
   /// Whether arguments are written out for all kernels, because their names are in another file.
   bool has_arguments = false;
 };

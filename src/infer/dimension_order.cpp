@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "base/text_parts.hpp"
-#include "infer/access_distances.hpp"
 #include "infer/monomial.hpp"
 
 namespace gpuexp::infer {
@@ -158,7 +157,8 @@ std::optional<Ordered> best_order(const std::vector<Dimension>& dimensions,
     const bool is_like_best = best && std::abs(more) <= kMinMore;
     const bool is_equal = is_like_best && filling.share == share_of_best;
     if (is_equal) best->is_assumed |= !have_equal_parameters(best->dimensions, ordered.dimensions);
-    const bool is_better = !best || more > kMinMore || (is_like_best && filling.share > share_of_best);
+    const bool is_better =
+        !best || more > kMinMore || (is_like_best && filling.share > share_of_best);
     if (!is_better) continue;
     best = std::move(ordered);
     share_of_best = filling.share;

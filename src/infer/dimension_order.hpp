@@ -5,17 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "infer/access_distances.hpp"
 #include "infer/extent_fit.hpp"
-#include "infer/touched_elements.hpp"
 
 namespace gpuexp::infer {
-
-/// The elements that single blocks access in one sample.
-struct BlockSets {
-  std::size_t sample = 0;
-  const std::vector<ElementSet>* sets = nullptr;
-  const Distances* distances = nullptr;  ///< between accesses; null: not known
-};
 
 /// Other dimensions with the same product: constant factors and divisors are distributed among the
 /// parameters in other ways. Instead of [h][w/4], for example, [h/2][w/2]; instead of [h][w][4],
@@ -34,7 +27,7 @@ struct OrderedDimensions {
 };
 
 /// Dimensions in row-major order, such that each block accesses a box: almost all combinations of
-/// some indices of each dimension. Of several such orders, the one that explains the most distances
+/// some indices of each dimension. If several orders suit, the one that explains the most distances
 /// between accesses is taken, then the one with the fullest boxes, and then the given one. If the
 /// boxes have gaps, regrouped dimensions whose boxes have fewer are preferred. Empty if none fits,
 /// as for a buffer that the kernel treats as one-dimensional.

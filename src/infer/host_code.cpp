@@ -210,7 +210,8 @@ HostPlace HostCode::place_of(std::size_t at) const {
     const std::size_t open = opening_before(close, *file);
     if (open == kNone || open == file->begin) continue;
     // void operator()(int n) {
-    const bool is_operator = is(open - 1, ")") && open >= file->begin + 3 && is(open - 3, "operator");
+    const bool is_operator =
+        is(open - 1, ")") && open >= file->begin + 3 && is(open - 3, "operator");
     if (!is_operator && !tokens_[open - 1].is_word()) continue;
     // The outermost one is the function; those in it are conditions and loops.
     place.function = std::string(tokens_[is_operator ? open - 3 : open - 1].text) + file->suffix;
@@ -273,8 +274,9 @@ std::optional<Tokens> HostCode::allocation_before(const Tokens& pointer, std::si
   for (std::size_t i = at; i-- > file->begin;) {
     if (is(i, "}")) ++closed;
     if (is(i, "{") && closed > 0) --closed;
-    const bool is_call = (is(i, "cudaMalloc") || is(i, "cudaMallocManaged") ||
-                          is(i, "cudaMallocAsync")) && is(i + 1, "(");
+    const bool is_call =
+        (is(i, "cudaMalloc") || is(i, "cudaMallocManaged") || is(i, "cudaMallocAsync")) &&
+        is(i + 1, "(");
     if (closed > 0 || !is_call) continue;
     const std::vector<Tokens> arguments =
         comma_parts(part(i + 2, std::min(after_bracket(tokens_, i + 1), file->end) - 1));

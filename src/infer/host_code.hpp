@@ -95,8 +95,8 @@ class HostCode {
   /// variable. Empty if there is none in an open block, or if the text mentions the variable after
   /// the call.
   std::optional<Tokens> memset_before(const Tokens& pointer, std::size_t at) const;
-  /// The number of bytes in the call of cudaMalloc() before token `at` that allocates what `pointer`
-  /// points to, a variable. Empty if there is none in an open block.
+  /// The number of bytes in the call of cudaMalloc() before token `at` that allocates what
+  /// `pointer` points to, a variable. Empty if there is none in an open block.
   std::optional<Tokens> allocation_before(const Tokens& pointer, std::size_t at) const;
   /// The variables of device memory that host code sets or takes the address of.
   std::vector<SymbolUse> symbol_uses() const;
@@ -115,7 +115,7 @@ class HostCode {
     std::string name;
     std::size_t begin = 0;  ///< its tokens
     std::size_t end = 0;
-    /// Of an instance of a template: the template's first token, before which names have values,
+    /// For an instance of a template: the template's first token, before which names have values,
     /// and what distinguishes the function's name from those of other instances.
     std::optional<std::size_t> template_at = std::nullopt;
     std::string suffix = {};
@@ -123,10 +123,10 @@ class HostCode {
   /// template <parameters> of a function or structure that is no device code.
   struct HostTemplate {
     std::string name;
-    std::size_t begin = 0;   ///< the word `template`
-    std::size_t after = 0;   ///< token after the parameters
+    std::size_t begin = 0;  ///< the word `template`
+    std::size_t after = 0;  ///< token after the parameters
     std::size_t name_at = 0;
-    std::size_t end = 0;     ///< token after the body
+    std::size_t end = 0;  ///< token after the body
     bool is_function = false;
     std::vector<std::string> parameters;
     std::vector<Tokens> defaults;  ///< one per parameter; may be empty

@@ -62,9 +62,7 @@ struct Scope {
   NamedConstants* constants = nullptr;
 
   /// Where a value's or a macro's own names get their values.
-  Scope within(std::size_t place) const {
-    return {code, aliases, place, {}, depth + 1, constants};
-  }
+  Scope within(std::size_t place) const { return {code, aliases, place, {}, depth + 1, constants}; }
 };
 
 std::vector<NodePointer> dimensions_in(const Tokens& tokens, const Scope& scope);
@@ -276,8 +274,7 @@ class HostParser {
     if (is("(") && type_named(name).element != CElement::unknown)
       return parsed_in(bracket(), scope_);
     if (is("(")) return call(name);
-    if (is("["))
-      fail_at(at_ - 1, fmt::format("'{}'", shorten(joined(tokens_, 0, tokens_.size()))));
+    if (is("[")) fail_at(at_ - 1, fmt::format("'{}'", shorten(joined(tokens_, 0, tokens_.size()))));
     if (is_continued(0)) return member(name);
     if (name == "true" || name == "false") return integer_node(name == "true" ? 1 : 0);
     return variable(name);
@@ -413,10 +410,10 @@ std::vector<NodePointer> dimensions_in(const Tokens& tokens, const Scope& scope)
     const bool is_alias = scope.aliases.contains(tokens[0].text);
     const auto value = is_alias ? std::nullopt : scope.code.value(tokens[0].text, scope.at);
     const Scope outer = scope.within(value ? value->at : scope.at);
-    const bool is_dim3 = value && (value->is_constructed ||
-                                   (!value->tokens.empty() && value->tokens[0].is("dim3")) ||
-                                   (value->tokens.size() == 1 && value->tokens[0].is_word() &&
-                                    !is_number(value->tokens[0])));
+    const bool is_dim3 =
+        value &&
+        (value->is_constructed || (!value->tokens.empty() && value->tokens[0].is("dim3")) ||
+         (value->tokens.size() == 1 && value->tokens[0].is_word() && !is_number(value->tokens[0])));
     std::vector<NodePointer> sizes;
     if (is_dim3) sizes = dimensions_in(value->tokens, outer);
     set_assigned_sides(sizes, tokens[0].text, scope);

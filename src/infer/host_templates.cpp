@@ -9,7 +9,7 @@ namespace gpuexp::infer {
 
 namespace {
 
-/// The parts as they stand in place of one name: sums and products need parentheses.
+/// The argument instead of one name: sums and products need parentheses.
 Tokens as_operand(const Tokens& argument, std::size_t line) {
   constexpr std::string_view kOperators = "+-*/%?";
   // A type of a pointer ends with *.
@@ -104,8 +104,8 @@ Tokens HostCode::with_values(const Tokens& tokens, std::size_t at) const {
   return result;
 }
 
-/// The arguments with which token i uses the template; empty if it does not, if some are deduced, or
-/// if they are parameters of the template around it.
+/// The arguments with which token i uses the template; empty if it does not, if some are deduced,
+/// or if they are parameters of the template around it.
 std::optional<HostCode::TemplateArguments> HostCode::arguments_at(
     std::size_t i, HostTemplate& of, const std::vector<HostTemplate>& all) const {
   const bool is_use = tokens_[i].is(of.name) && i != of.name_at && !names_of_copies_.contains(i);

@@ -157,8 +157,8 @@ class ContentsSearch {
       if (best_.fits[j].kind == FitKind::exact && is_constant(best_.fits[j]) && count > 1)
         bounds.push_back(count);
     }
-    const bool has_bytes = std::ranges::any_of(
-        indices_, [&](std::size_t j) { return size_of(*type_of(j)) == 1; });
+    const bool has_bytes =
+        std::ranges::any_of(indices_, [&](std::size_t j) { return size_of(*type_of(j)) == 1; });
     if (has_bytes) bounds.push_back(kBytes);
     bounds.push_back(kDefault);
     for (const std::int64_t bound : bounds) {

@@ -140,7 +140,8 @@ class Initializer {
     }
   }
 
-  /// Launches in host templates whose arguments the compiler deduced, for the instance that it made.
+  /// Launches in host templates whose arguments the compiler deduced, for the instance that it
+  /// made.
   std::vector<const TextLaunch*> deduced_launches(const KernelSignature& instance) {
     std::vector<const TextLaunch*> launches;
     const Tokens text = tokens_of(instance.template_arguments);
@@ -157,7 +158,8 @@ class Initializer {
       std::vector<const TextLaunch*> of_instance =
           arguments.empty() ? std::vector{unresolved.launch}
                             : code_.launches_of_instance(*unresolved.launch, arguments);
-      std::erase_if(of_instance, [&](const auto* launch) { return launch->kernel != instance.name; });
+      std::erase_if(of_instance,
+                    [&](const auto* launch) { return launch->kernel != instance.name; });
       launches.insert(launches.end(), of_instance.begin(), of_instance.end());
       unresolved.is_used |= !of_instance.empty();
     }

@@ -215,14 +215,20 @@ class Inference {
 
   std::set<std::string> cutting_parameters() const {
     std::set<std::string> names;
+    const bool has_all_sizes = !keeps_last_sizes_ && best_.explained() > 0 &&
+                               std::ranges::none_of(best_.fits, [](const PointerFit& fit) {
+                                 return fit.kind == FitKind::above;
+                               });
     std::size_t next = 0;
     for (const LaunchParameter& parameter : probe_.launch().parameters) {
       if (parameter.is_real || parameter.is_fixed) continue;
       const std::size_t index = next++;
       if (!parameter.is_of_grid) continue;
+      // The kernel may need just this constant, as one that takes the grid's sides for equal.
+      const bool is_needed = parameter.value && !has_all_sizes;
       // A constant suits the other sizes as far as the host code says.
       const bool may_cut = !parameter.value && is_in_first_dimension(parameter.name);
-      if (!determines_size(parameter.name) || (may_cut && leaves_out_elements(index)))
+      if (is_needed || !determines_size(parameter.name) || (may_cut && leaves_out_elements(index)))
         names.insert(parameter.name);
     }
     return names;

@@ -38,8 +38,8 @@ struct InferredKernel {
   std::vector<std::string> notes;       ///< what was assumed or not found
   /// Whether the extents are known. If not, the kernel could not be executed.
   bool has_sizes = true;
-  /// Parameters on which only the grid depends, and that are no sizes: no buffer's size follows from
-  /// them, or the kernel leaves out elements unless they suit the other sizes.
+  /// Parameters on which only the grid depends, and that are no sizes: no buffer's size follows
+  /// from them, or the kernel leaves out elements unless they suit the other sizes.
   std::set<std::string> cutting_parameters;
 };
 

@@ -13,15 +13,14 @@ namespace gpuexp::infer {
 
 namespace {
 
-/// The constant value of `&variable`; empty for other sources.
+/// The constant integer of `&variable`; empty for other sources.
 std::optional<std::string> value_of(const SymbolUse& use, const HostCode& code) {
   if (use.source.size() != 2 || !use.source[0].is("&")) return std::nullopt;
   const Tokens variable{use.source[1]};
   try {
     const own::NodePointer value = HostExpressions(code, use.at).expression(variable);
-    const bool is_number =
-        value->kind == own::NodeKind::integer || value->kind == own::NodeKind::real;
-    return is_number ? std::optional(text_of(*value)) : std::nullopt;
+    const bool is_integer = value->kind == own::NodeKind::integer;
+    return is_integer ? std::optional(text_of(*value)) : std::nullopt;
   } catch (const HostExpressionError&) {
     return std::nullopt;
   }
@@ -35,8 +34,8 @@ SetVariables variables_set_by(const HostCode& code, const CompiledModule& module
       own::own_variables(module.kernels().data(), module.source_text());
   for (const SymbolUse& use : code.symbol_uses()) {
     const auto variable = std::ranges::find(variables, use.variable, &own::OwnVariable::name);
-    const bool is_known = std::ranges::find(set.buffers, use.variable, &InferredBuffer::name) !=
-                          set.buffers.end();
+    const bool is_known =
+        std::ranges::find(set.buffers, use.variable, &InferredBuffer::name) != set.buffers.end();
     if (variable == variables.end() || is_known) continue;
     const auto type = own::lane_element_type(variable->type.value_or(CType{}));
     const std::string where =
@@ -51,7 +50,8 @@ SetVariables variables_set_by(const HostCode& code, const CompiledModule& module
     buffer.type = *type;
     const std::int64_t count = variable->bytes / static_cast<std::int64_t>(size_of(*type));
     buffer.extents = {fmt::format("{}", count)};
-    const auto value = count == 1 ? value_of(use, code) : std::nullopt;
+    const bool may_have_value = count == 1 && own::is_integer(*type);
+    const auto value = may_have_value ? value_of(use, code) : std::nullopt;
     if (value) {
       buffer.fill = *value;
     } else if (own::is_integer(*type)) {

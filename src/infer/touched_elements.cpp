@@ -158,7 +158,7 @@ class ProbedBuffer {
   TouchedElements touched_;
   ElementSet of_block_;
   bool is_probing_ = false;
-  std::vector<std::int64_t> lowest_;  ///< of each block; kNowhere if it accesses nothing
+  std::vector<std::int64_t> lowest_;  ///< one for each block; kNowhere if it accesses nothing
   std::int64_t lowest_of_block_ = kNowhere;
   std::optional<std::int64_t> previous_lane_;    ///< element of the instruction's lane before
   std::optional<std::int64_t> previous_access_;  ///< element of the first lane before

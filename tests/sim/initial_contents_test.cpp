@@ -1,4 +1,5 @@
-// Contents and limits of buffers, and variables of the file, in inferred declarations (gpuexp init).
+// Contents and limits of buffers, and variables of the file, in inferred declarations (gpuexp
+// init).
 #include <map>
 #include <string>
 
@@ -22,15 +23,18 @@ __constant__ int radius;
 __constant__ float coef[7];
 __constant__ float initialized[3] = {1, 2, 3};
 __device__ float factor;
+__constant__ float bias;
 __global__ void fir(const float* x, float* y, int n) {
   const int i = blockIdx.x * 64 + threadIdx.x;
   if (i >= n) return;
   float sum = filter::taps[i % 2].x + initialized[i % 3] + filter::offsets[i % 4] + radius;
   for (int k = 0; k < 7; ++k) sum += coef[k] * x[i + k];
-  y[i] = sum * factor;
+  y[i] = sum * factor + bias;
 }
 void launch(const float* h, const float4* taps, const int* o, float* x, float* y, int n) {
   const int r = 3;
+  const float b = 4.f / 5.f;  // no integer division
+  cudaMemcpyToSymbol(bias, &b, sizeof(float));
   float* p;
   cudaMemcpyToSymbol(coef, h, 7 * sizeof(float));
   cudaMemcpyToSymbolAsync(filter::taps, taps, sizeof(filter::taps), 0, cudaMemcpyHostToDevice, 0);
@@ -43,7 +47,7 @@ void launch(const float* h, const float4* taps, const int* o, float* x, float* y
   const std::string text = infer::lines_for_file(declaration);
   INFO(text);
   for (const char* line : {"in coef[7]\n", "in taps[8]\n", "in radius[1] = 3\n",
-                           "in offsets[4] = zeros\n", "in factor[1]\n"})
+                           "in offsets[4] = zeros\n", "in factor[1]\n", "in bias[1]\n"})
     CHECK_THAT(text, contains_text(std::string("// gpuexp: ") + line));
   CHECK_THAT(text, contains_text("assumed: the contents of the __constant__ variable coef, which "
                                  "the host code sets in"));

@@ -105,7 +105,7 @@ __global__ void last(const float* part, float* sum, int count) {
   for (int o = 16; o > 0; o /= 2) s += __shfl_xor_sync(~0u, s, o);
   if (threadIdx.x == 0) *sum = s;
 }
-__global__ void fixed(float* y) {  // uses the macro, which is no parameter
+__global__ void fixed(float* y) {  // uses the macro, so it stays a constant
   if (blockIdx.x < FIXED) y[blockIdx.x * 64 + threadIdx.x] *= 2;
 }
 __global__ void split(const float* a, float* parts, int columns) {
@@ -145,6 +145,27 @@ void other(float* y, float* a, float* p) {
   CHECK_THAT(text, contains_text("// gpuexp: fixed<<<64, 64>>>\n"));
   CHECK(found.at("split") == "in a[rows][columns], out parts[rows][splits]");
   CHECK_THAT(text, contains_text("// gpuexp: splits = 8\n"));
+}
+
+TEST_CASE("constants on which a kernel relies keep their values", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  // Takes the grid for a square.
+  const infer::InitialDeclaration declaration = folder.declared("square.cu", R"(
+__global__ void transpose(const float* in, float* out) {
+  const int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
+  out[x * gridDim.x * 16 + y] = in[y * gridDim.x * 16 + x];
+}
+void launch(const float* in, float* out) {
+  const int nx = 256, ny = 256;
+  transpose<<<dim3(nx / 16, ny / 16), dim3(16, 16)>>>(in, out);
+}
+)");
+  const std::string text = infer::lines_for_file(declaration);
+  INFO(text);
+  CHECK(summaries(declaration).at("transpose") == "in in[65536], out out[65536]");
+  CHECK_THAT(text, contains_text("// gpuexp: transpose<<<(16, 16), (16, 16)>>>\n"));
+  CHECK_THAT(text, !contains_text("not found"));
 }
 
 TEST_CASE("a macro that only host code uses is a parameter of the grid", "[machine_code]") {

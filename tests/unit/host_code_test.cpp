@@ -201,8 +201,8 @@ TEST_CASE("arguments of a launch name the declaration's parameters") {
   }
   SECTION("other members are on trial as sizes of the grid, by their last names") {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"c.m", "m"}, {"c.n.m", "m"}, {"n.c", "c"}, {"c->rows_", "rows_"}, {"s[2]", "s_2"},
-        {"t.size(0)", "t_size_0"}};
+        {"c.m", "m"},          {"c.n.m", "m"},  {"n.c", "c"},
+        {"c->rows_", "rows_"}, {"s[2]", "s_2"}, {"t.size(0)", "t_size_0"}};
     for (const auto& [member, name] : cases) {
       INFO(member);
       const ResolvedLaunch launch =
