@@ -11,8 +11,8 @@ Prints Markdown tables, whose errors are those of rows with a predicted time:
 - For each family: the number of rows; rows without a predicted time; median and 90th percentile of |ln(predicted / measured)| (0.1 is 10 %); the
   median of ln(predicted / measured), which is above 0 if predictions are too slow; the mean of |predicted - measured| / measured (MAPE); the
   share of rows within 25 % of the measured time; and the share of pairs of variants of one problem and mode that are predicted in the measured
-  order, of pairs whose times differ by a factor of 1.1 or more. --summary prints only the line for all rows, named NAME, and the factor by which
-  the 99.5th percentile of |ln(predicted / measured)| is off.
+  order, of pairs whose times differ by a factor of 1.1 or more. --summary prints only the line for all rows, named NAME, and the
+  99.5th percentile of |ln(predicted / measured)| as a factor.
 - If PREDICTIONS have reasons for missing times: the number of rows for each reason.
 - If limits by measured ceilings are known: the errors of a simpler model on the same rows, roofline of the work plus floor (time of an empty
   kernel in the run); of all rows, and of those that are neither bound by DRAM or launch nor divergent, because a simple model predicts those well.

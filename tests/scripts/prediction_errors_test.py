@@ -54,7 +54,7 @@ class PredictionErrors(unittest.TestCase):
                         "waits": (50, "", "passed"), "simulated": ("", 100, "sampled")})
         rows += rows_of({"vendor": (5, 5, "passed")}, "library")
         printed = self.printed(rows, "--worst", "1")
-        # Errors are ln 2, 0 and -1. Of the pairs a and b, b and c, a and c only b before c is predicted in order.
+        # Errors are ln 2, 0 and -1. The order of b and c is predicted; those of a and b, and of a and c, are not.
         self.assertEqual(cells_of(printed, "| toy"), ["toy", "4", "1", "0.693", "0.939", "+0.000", "54.4 %", "33.3 %", "33 % of 3"])
         self.assertEqual(cells_of(printed, "| all")[1:], cells_of(printed, "| toy")[1:])
         self.assertIn("-1.000", printed.splitlines()[-1])
