@@ -15,6 +15,7 @@ namespace gpuexp {
 namespace {
 
 constexpr const char* kLaunch = "launch";
+constexpr double kNanosPerMicro = 1e3;
 
 // Tensor instructions other than fp64 lower the clock of the whole SM.
 double clock_of(const sim::Program& program, const DeviceSpec& device, const Ceilings& ceilings) {
@@ -436,23 +437,30 @@ void set_dram(std::vector<CacheCounts>& caches, const std::vector<KernelTraffic>
 CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings, Mode mode)
     : device_(device), ceilings_(ceilings), mode_(mode) {}
 
+double CodeTimeModel::kernel_latency_us() const {
+  return ceilings_.kernel_latency_ns ? *ceilings_.kernel_latency_ns / kNanosPerMicro
+                                     : *ceilings_.floor_graph_us;
+}
+
 // kernel_latency is the latency of kernels with a store, whose acknowledgement is also part of the
 // time of each kernel.
 double CodeTimeModel::further_us() const {
-  constexpr double kNanosPerMicro = 1e3;
-  return mode_ == Mode::graph || !ceilings_.kernel_latency_ns
-             ? *ceilings_.floor_graph_us
-             : (*ceilings_.kernel_latency_ns - *ceilings_.l2_latency_ns) / kNanosPerMicro;
+  if (mode_ == Mode::graph) return *ceilings_.floor_graph_us;
+  return std::max(*ceilings_.floor_graph_us,
+                  kernel_latency_us() - *ceilings_.l2_latency_ns / kNanosPerMicro);
 }
 
-double CodeTimeModel::launch_us(double launches) const {
-  return *ceilings_.floor_us(mode_) + (launches - 1) * further_us();
+// A fill takes about as long as a kernel with a store in a stream, in a graph, too: in an H200's
+// graphs, a fill of 4 bytes delays the next kernel by 1.8 µs, and a kernel with a store takes
+// 0.6 µs (docs/studies/kernel_start/fills.csv).
+double CodeTimeModel::launch_us(double launches, double fills) const {
+  return *ceilings_.floor_us(mode_) + (launches - 1) * further_us() + fills * kernel_latency_us();
 }
 
 CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
                                     const std::vector<ResidentKernel>& kernels,
-                                    const std::vector<KernelTraffic>& traffic,
-                                    KernelTimes* known) const {
+                                    const std::vector<KernelTraffic>& traffic, KernelTimes* known,
+                                    double fills) const {
   CodeTime result;
   if (!ceilings_.floor_us(mode_) || !is_complete(ceilings_)) {
     result.refusal = "ceilings that a time needs are not known for this device";
@@ -482,7 +490,7 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
       isolated_us[name] += same.count * time_us;
   }
   set_dram(result.caches, traffic);
-  result.launch_us = launch_us(result.launches);
+  result.launch_us = launch_us(result.launches, fills);
   result.further_us = further_us();
   result.total_us += result.launch_us;
   isolated_us[kLaunch] = result.launch_us;

@@ -38,14 +38,16 @@ class CodeTimeModel {
 
   /// Times all kernels of a launch one after another, each with its traffic. The simulator must
   /// have executed the steps before the launch. Reuses and extends `known` unless it is null.
-  /// Throws what Simulator::run throws.
+  /// `fills` is the number of fills of memory (MemsetStep) in the launch. Throws what
+  /// Simulator::run throws.
   CodeTime launch_time(sim::Simulator& simulator, const std::vector<ResidentKernel>& kernels,
-                       const std::vector<KernelTraffic>& traffic,
-                       KernelTimes* known = nullptr) const;
+                       const std::vector<KernelTraffic>& traffic, KernelTimes* known = nullptr,
+                       double fills = 0) const;
 
  private:
   double further_us() const;
-  double launch_us(double launches) const;
+  double kernel_latency_us() const;
+  double launch_us(double launches, double fills) const;
 
   DeviceSpec device_;
   Ceilings ceilings_;

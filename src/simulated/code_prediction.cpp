@@ -151,8 +151,12 @@ CodeTime predict_from_code(const LaunchToTime& launch, sim::Simulator& simulator
   const CodeTimeModel model(device, ceilings, mode);
   try {
     const auto traffic = launch_traffic(launch.footprint, mode, device, simulator.stop);
-    CodeTime time =
-        model.launch_time(simulator, launch.kernels, traffic, known ? &known->times : nullptr);
+    const auto fills = std::ranges::count_if(launch.steps.all(), [](const Step& step) {
+      const auto* const fill = std::get_if<MemsetStep>(&step.action);
+      return fill && fill->bytes > 0;
+    });
+    CodeTime time = model.launch_time(simulator, launch.kernels, traffic,
+                                      known ? &known->times : nullptr, static_cast<double>(fills));
     if (time.refusal.empty() && !launch.hosted.empty()) time_on_host_clock(launch, ceilings, time);
     return time;
   } catch (const sim::Fault& fault) {

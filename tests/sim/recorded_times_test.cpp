@@ -264,6 +264,8 @@ const std::map<std::string, std::string>& without_time() {
       {"launch_overhead/tail_launched", launches},
       {"launch_overhead/first_launch", loading},
       {"launch_overhead/from_first", loading},
+      {"training_block/fused_first", loading},
+      {"training_step/fused_first", loading},
       {"streams/pageable", pageable},
       {"launch_overhead/grid_barrier", waiting},
       {"launch_overhead/updated_graph", "the host's time to update a graph is not measured"},

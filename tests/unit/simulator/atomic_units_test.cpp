@@ -86,7 +86,7 @@ TEST_CASE("an SM waits if L2 has not executed its earlier atomic requests", "[at
   const AtomicRates rates{10, 0};
   AtomicUnits units(rates);
   const Addition one([](unsigned) { return 0; }, 1);
-  constexpr int kAtOnce = 32;
+  constexpr int kAtOnce = 64;
   for (int i = 0; i < kAtOnce; ++i)
     CHECK(units.serve(0, one.access()).taken == 0);
   CHECK(units.serve(0, one.access()).taken == 10);
