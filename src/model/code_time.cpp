@@ -450,9 +450,8 @@ double CodeTimeModel::further_us() const {
                   kernel_latency_us() - *ceilings_.l2_latency_ns / kNanosPerMicro);
 }
 
-// A fill takes about as long as a kernel with a store in a stream, in a graph, too: in an H200's
-// graphs, a fill of 4 bytes delays the next kernel by 1.8 µs, and a kernel with a store takes
-// 0.6 µs (docs/studies/kernel_start/fills.csv).
+// A fill takes about as long as a kernel with a store in a stream. In an H200's graphs, a fill
+// delays the next kernel by 1.8 µs (docs/studies/kernel_start/fills.csv).
 double CodeTimeModel::launch_us(double launches, double fills) const {
   return *ceilings_.floor_us(mode_) + (launches - 1) * further_us() + fills * kernel_latency_us();
 }
