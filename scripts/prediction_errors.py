@@ -43,6 +43,11 @@ def read_predictions(path):
     return {row["key"]: row for row in read_rows(path)}
 
 
+def prediction_of(key, predictions):
+    """The prediction of a row, {} if there is none. A run of several configs begins keys with the config's name."""
+    return predictions.get(key) or predictions.get(key.split(".", 1)[-1], {})
+
+
 def simple_time(row, prediction):
     """Time predicted by roofline and floor, in us; None if either is missing."""
     limit, floor = prediction.get("measured_limit_time_us"), row.get("floor_us")
@@ -64,7 +69,7 @@ def cells_of(rows, predictions):
     """Rows as dictionaries; the keys `predicted` and `error` are missing if a row has no predicted time."""
     cells = []
     for row in rows:
-        prediction = row if predictions is None else predictions.get(row["key"], {})
+        prediction = row if predictions is None else prediction_of(row["key"], predictions)
         measured = float(row["time_median_us"])
         cell = {"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,
                 "problem": row["key"].replace(f"/{row['variant']}/", "/", 1)}

@@ -15,7 +15,7 @@ namespace gpuexp {
 namespace {
 
 constexpr const char* kLaunch = "launch";
-constexpr double kNanosPerMicro = 1e3;
+constexpr double kNsPerUs = 1e3;
 
 // Tensor instructions other than fp64 lower the clock of the whole SM.
 double clock_of(const sim::Program& program, const DeviceSpec& device, const Ceilings& ceilings) {
@@ -438,7 +438,7 @@ CodeTimeModel::CodeTimeModel(const DeviceSpec& device, const Ceilings& ceilings,
     : device_(device), ceilings_(ceilings), mode_(mode) {}
 
 double CodeTimeModel::kernel_latency_us() const {
-  return ceilings_.kernel_latency_ns ? *ceilings_.kernel_latency_ns / kNanosPerMicro
+  return ceilings_.kernel_latency_ns ? *ceilings_.kernel_latency_ns / kNsPerUs
                                      : *ceilings_.floor_graph_us;
 }
 
@@ -447,7 +447,7 @@ double CodeTimeModel::kernel_latency_us() const {
 double CodeTimeModel::further_us() const {
   if (mode_ == Mode::graph) return *ceilings_.floor_graph_us;
   return std::max(*ceilings_.floor_graph_us,
-                  kernel_latency_us() - *ceilings_.l2_latency_ns / kNanosPerMicro);
+                  kernel_latency_us() - *ceilings_.l2_latency_ns / kNsPerUs);
 }
 
 // A fill takes about as long as a kernel with a store in a stream. In an H200's graphs, a fill

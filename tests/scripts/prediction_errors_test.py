@@ -67,6 +67,8 @@ class PredictionErrors(unittest.TestCase):
     def test_predictions_of_a_file_count_instead(self):
         printed = self.printed(rows_of({"a": (10, 10, "passed"), "e": (12, 12, "passed"), "new": (12, 12, "passed")}), "--predicted", "FOLDER/limits.csv")
         self.assertEqual(cells_of(printed, "| toy")[:4], ["toy", "3", "2", "0.693"])
+        config_before = [[*row[:-1], "config." + row[-1]] for row in rows_of({"a": (10, 10, "passed")})]
+        self.assertIn("| toy | 1 | 0 | 0.693 |", self.printed(config_before, "--predicted", "FOLDER/limits.csv"))
         self.assertIn("| blocks wait | toy | 1 |", printed)
         self.assertIn("| the cell is not among the predictions | toy | 1 |", printed)
 

@@ -8,9 +8,11 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 
+#include "base/output.hpp"
 #include "family/counters.hpp"
 #include "family/registry.hpp"
 #include "model/ceiling_source.hpp"
@@ -172,7 +174,7 @@ TEST_CASE("times predicted from machine code match those of an H200", "[recorded
 TEST_CASE("predictions stored in the docs are those of this model", "[recorded_times]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
-  std::ifstream file(GPUEXP_SOURCE_DIR "/docs/predictions/current/all_h200.csv");
+  std::istringstream file(read_text(GPUEXP_SOURCE_DIR "/docs/predictions/current/h200.csv.zst"));
   std::map<std::string, double> kept;
   for (std::string line; std::getline(file, line);) {
     // Keys with commas are quoted.
