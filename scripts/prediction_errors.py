@@ -5,7 +5,8 @@ usage: prediction_errors.py RESULTS... [--predicted PREDICTIONS] [--causes CAUSE
        prediction_errors.py RESULTS... [--predicted PREDICTIONS] --summary NAME
 
 RESULTS are folders, results.json or results.csv of runs on one GPU. PREDICTIONS is the output of `gpuexp predict CONFIG... --gpu ID --csv`
-(default: each row's own predicted_time_us). Kernels of gpuexp that passed and were timed are compared; library calls are not predicted.
+(default: each row's own predicted_time_us). Rows of kernels that passed and were timed are compared, and rows that call a library between kernels if
+they have a predicted time.
 
 Prints Markdown tables, whose errors are those of rows with a predicted time:
 - For each family: the number of rows; rows without a predicted time; median and 90th percentile of |ln(predicted / measured)| (0.1 is 10 %); the
@@ -59,17 +60,15 @@ def is_easy(row, prediction):
     return prediction.get("bound_by") in ("dram", "launch") or "divergence" in row["family"]
 
 
-def timed_kernels(rows):
-    """Rows of kernels that passed and were timed. Results of other programs may lack the column implementation."""
-    return [row for row in rows
-            if row["status"] in PASSED and row["time_median_us"] and row.get("implementation") in ("kernel", "", None)]
-
-
 def cells_of(rows, predictions):
     """Rows as dictionaries; the keys `predicted` and `error` are missing if a row has no predicted time."""
     cells = []
     for row in rows:
         prediction = row if predictions is None else prediction_of(row["key"], predictions)
+        if row["status"] not in PASSED or not row["time_median_us"]:
+            continue
+        if row.get("implementation") == "library" and not prediction.get("predicted_time_us"):
+            continue
         measured = float(row["time_median_us"])
         cell = {"key": row["key"], "family": row["family"], "variant": row["variant"], "measured": measured,
                 "problem": row["key"].replace(f"/{row['variant']}/", "/", 1)}
@@ -173,7 +172,7 @@ def main():
     parser.add_argument("--worst", type=int, default=0)
     arguments = parser.parse_args()
     predictions = read_predictions(arguments.predicted) if arguments.predicted else None
-    cells = cells_of(timed_kernels(row for path in arguments.results for row in read_rows(path)), predictions)
+    cells = cells_of((row for path in arguments.results for row in read_rows(path)), predictions)
     with_time = [cell for cell in cells if "error" in cell]
     if not with_time:
         raise UsageError(f"{arguments.results[0]}: no row has both a measured and a predicted time")

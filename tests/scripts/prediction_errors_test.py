@@ -52,13 +52,17 @@ class PredictionErrors(unittest.TestCase):
     def test_errors_and_orders(self):
         rows = rows_of({"a": (10, 20, "passed"), "b": (12, 12, "sampled"), "c": (40, 40 / math.e, "passed"), "wrong": (1, 100, "incorrect"),
                         "waits": (50, "", "passed"), "simulated": ("", 100, "sampled")})
-        rows += rows_of({"vendor": (5, 5, "passed")}, "library")
+        rows += rows_of({"vendor": (5, "", "passed")}, "library")
         printed = self.printed(rows, "--worst", "1")
         # Errors are ln 2, 0 and -1. The order of b and c is predicted; those of a and b, and of a and c, are not.
         self.assertEqual(cells_of(printed, "| toy"), ["toy", "4", "1", "0.693", "0.939", "+0.000", "54.4 %", "33.3 %", "33 % of 3"])
         self.assertEqual(cells_of(printed, "| all")[1:], cells_of(printed, "| toy")[1:])
         self.assertIn("-1.000", printed.splitlines()[-1])
         self.assertIn("e/toy/c/n=1/cold", printed.splitlines()[-1])
+
+    def test_library_calls_count_only_with_a_predicted_time(self):
+        rows = rows_of({"vendor": (5, "", "passed"), "between": (10, 10, "passed")}, "library")
+        self.assertEqual(cells_of(self.printed(rows), "| toy")[:3], ["toy", "1", "0"])
 
     def test_variants_of_nearly_equal_times_have_no_order(self):
         printed = self.printed(rows_of({"a": (10, 20, "passed"), "b": (10.9, 10, "passed")}))
