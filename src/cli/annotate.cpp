@@ -37,7 +37,7 @@ struct AnnotateArguments {
   int execution = 1;
   bool counters = false;
   int device = 0;
-  double launch_timeout_s = 30;
+  double launch_timeout_s = 300;  ///< large problems of variants take minutes
   bool json = false;
 };
 
