@@ -117,6 +117,8 @@ class PredictionReport {
   const std::vector<Line>& lines() const { return lines_; }
   /// Number of skipped cells, by reason.
   const std::map<std::string, std::size_t>& skipped() const { return skipped_; }
+  /// Number of cells without a predicted time, by reason.
+  const std::map<std::string, std::size_t>& without_time() const { return without_time_; }
 
  private:
   void add(const Group& group, const Cell& cell, CodePredictor* predictor) {
@@ -252,6 +254,10 @@ void print_side_by_side(const std::vector<std::string>& gpus,
   for (std::size_t i = 0; i < reports.size(); ++i)
     for (const auto& [why, cells] : reports[i]->skipped())
       fmt::print("{} skipped on {}: {}\n", counted(cells, "cell"), gpus[i], why);
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    for (const auto& [why, cells] : reports[i]->without_time())
+      fmt::print("{} {} no predicted time on {}: {}\n", counted(cells, "cell"),
+                 noun_for(cells, "has", "have"), gpus[i], why);
 }
 
 /// Predictions of the configs on the chosen GPUs.

@@ -19,13 +19,21 @@ class ContentsSearch {
       : kernel_(kernel), probe_(probe), best_(std::move(zeros)) {
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i)
       if (kernel.parameters[i].is_pointer) pointers_.push_back(i);
+    is_decided_.resize(pointers_.size());
+    contents_.resize(pointers_.size());
   }
 
+  // Contents of one buffer can show that the kernel reads others: with offsets of rows, a sparse
+  // product reads columns.
   IndexContents found() {
-    if (best_.runs.front().touched.depends_on_contents) {
+    while (best_.runs.front().touched.depends_on_contents) {
+      indices_.clear();
       for (std::size_t j = 0; j < pointers_.size(); ++j)
-        if (may_be_index(j)) indices_.push_back(j);
-      if (!indices_.empty()) search();
+        if (!is_decided_[j] && may_be_index(j)) indices_.push_back(j);
+      if (indices_.empty()) break;
+      search();
+      for (const std::size_t j : indices_)
+        is_decided_[j] = true;
     }
     return {std::move(best_), std::move(fills_)};
   }
@@ -45,10 +53,11 @@ class ContentsSearch {
   void search() {
     const std::vector<std::string> names = probe_.sized();
     const std::set<std::string> used = used_parameters();
+    bool is_found = false;
     for (const bool is_used : {false, true}) {
       for (const std::string& name : names)
-        if (used.contains(name) == is_used) try_below_parameter(name);
-      if (!fills_.empty() || (!is_used && try_allocations())) return;
+        if (used.contains(name) == is_used && try_below_parameter(name)) is_found = true;
+      if (is_found || (!is_used && try_allocations())) return;
     }
     if (try_below_constants()) return;
     for (const std::size_t j : indices_)
@@ -62,9 +71,10 @@ class ContentsSearch {
 
   // ---- numbers below a parameter
 
-  void try_below_parameter(const std::string& bound) {
-    std::vector<Contents> contents(pointers_.size());
-    std::vector<std::string> fills(pointers_.size());
+  bool try_below_parameter(const std::string& bound) {
+    std::vector<Contents> contents = contents_;
+    std::vector<std::string> fills = fills_;
+    fills.resize(pointers_.size());
     for (const std::size_t j : indices_) {
       const std::vector<Dimension>& dimensions = best_.fits[j].dimensions;
       const bool is_offset = dimensions.size() == 1 && dimensions[0].text.ends_with(" + 1");
@@ -76,9 +86,15 @@ class ContentsSearch {
     }
     std::string why_not;
     std::optional<SizedRuns> next = runs_at_multiples(probe_, best_.multiple_of, contents, why_not);
-    if (!next || next->explained() <= best_.explained()) return;
-    best_ = std::move(*next);
+    if (!next || next->explained() <= best_.explained()) return false;
+    accept(std::move(*next), std::move(contents));
     fills_ = std::move(fills);
+    return true;
+  }
+
+  void accept(SizedRuns runs, std::vector<Contents> contents) {
+    best_ = std::move(runs);
+    contents_ = std::move(contents);
   }
 
   /// Parameters on which a size or the grid depends. The others probably bound indices.
@@ -96,7 +112,7 @@ class ContentsSearch {
 
   /// All indices are below the number; the highest one comes first.
   std::vector<Contents> below(std::int64_t bound) const {
-    std::vector<Contents> contents(pointers_.size());
+    std::vector<Contents> contents = contents_;
     for (const std::size_t j : indices_)
       contents[j] = [bound](const own::Names&, std::int64_t i) { return bound - 1 - i % bound; };
     return contents;
@@ -138,7 +154,7 @@ class ContentsSearch {
       if (!is_size || !is_within) continue;
       next->fits[pointer] = {FitKind::exact,
                              {{fmt::format("{}", count), std::vector(next->runs.size(), count)}}};
-      best_ = std::move(*next);
+      accept(std::move(*next), below(count));
       set_fills_below(count);
       return true;
     }
@@ -157,22 +173,28 @@ class ContentsSearch {
       if (best_.fits[j].kind == FitKind::exact && is_constant(best_.fits[j]) && count > 1)
         bounds.push_back(count);
     }
-    const bool has_bytes =
-        std::ranges::any_of(indices_, [&](std::size_t j) { return size_of(*type_of(j)) == 1; });
+    const bool has_bytes = std::ranges::any_of(
+        indices_, [&](std::size_t j) { return *type_of(j) == DataType::uint8; });
     if (has_bytes) bounds.push_back(kBytes);
     bounds.push_back(kDefault);
+    const bool has_signed_bytes =
+        std::ranges::any_of(indices_, [&](std::size_t j) { return *type_of(j) == DataType::int8; });
     for (const std::int64_t bound : bounds) {
+      if (has_signed_bytes && bound > kBytes / 2) continue;
       if (!keeps_elements(below(bound))) continue;
       set_fills_below(bound);
       // The default contents need no statement.
-      if (bound == kDefault) std::ranges::fill(fills_, "");
+      if (bound == kDefault) {
+        for (const std::size_t j : indices_)
+          fills_[j].clear();
+      }
       return true;
     }
     std::string why_not;
     std::optional<SizedRuns> next =
         runs_at_multiples(probe_, best_.multiple_of, below(kDefault), why_not);
     if (!next || !next->is_settled()) return false;
-    best_ = std::move(*next);
+    accept(std::move(*next), below(kDefault));
     set_fills_below(kDefault);
     return true;
   }
@@ -196,8 +218,10 @@ class ContentsSearch {
   const KernelSignature& kernel_;
   const KernelProbe& probe_;
   std::vector<std::size_t> pointers_;  ///< positions of the pointers among the parameters
-  std::vector<std::size_t> indices_;   ///< pointers that may be indices
+  std::vector<std::size_t> indices_;   ///< pointers that may be indices, with contents to be found
+  std::vector<bool> is_decided_;       ///< by pointer: its contents have been found or not
   SizedRuns best_;
+  std::vector<Contents> contents_;  ///< those of best_
   std::vector<std::string> fills_;
 };
 

@@ -201,6 +201,7 @@ class LaunchedKernels {
       else
         add_named(of);
     }
+    if (kernels_.empty() && first_errors_.empty()) refuse_file_without_kernels();
     const bool has_code = std::ranges::any_of(kernels_, &OwnKernel::has_code);
     if (!has_code || lacks_reference()) throw InputError(first_errors_);
     return std::move(kernels_);
@@ -235,6 +236,13 @@ class LaunchedKernels {
           some_of(DeclaredCompilations(declaration_, tried.source).all(), kMaxTried);
     }
     return all;
+  }
+
+  [[noreturn]] void refuse_file_without_kernels() const {
+    const DeclaredLaunch& launch = *declaration_.launches().front();
+    fail(declaration_.file, launch.place,
+         fmt::format("the file has no kernel '{}': it defines no __global__ function",
+                     shorten(launch.kernel)));
   }
 
   void check_template(const DeclaredLaunch& launch) const {

@@ -126,6 +126,8 @@ TEST_CASE("errors of launches", "[machine_code]") {
   check_errors({
       {"k.cu", add_with("add<<<", "ad<<<"),
        "k.cu:3:12: the file has no kernel 'ad'; did you mean 'add'? allowed: add"},
+      {"k.cu", "// gpuexp: n = 8\n// gpuexp: z[n]\n// gpuexp: f<<<n, 1>>>\nint main() {}\n",
+       "k.cu:3:12: the file has no kernel 'f': it defines no __global__ function"},
       {"k.cu", kAdd + "__global__ void add(float* z) {}\n",
        "k.cu:3:12: the file has 2 kernels 'add': "},
       {"k.cu",

@@ -189,6 +189,24 @@ TEST_CASE("PTX may have its declaration in a JSON file", "[machine_code]") {
   CHECK(predicted.exit_code == 0);
 }
 
+TEST_CASE("predictions for several GPUs say why times are missing", "[machine_code]") {
+  if (!has_compiler()) return;
+  const KernelFolder folder;
+  const std::string file = folder.write("beyond.cu", R"(
+// gpuexp: n = 128
+// gpuexp: in x[n]
+// gpuexp: out y[n]
+// gpuexp: shift<<<1, n>>>
+__global__ void shift(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x + 1]; }
+)");
+  const Outcome outcome = gpuexp("predict " + file + " --gpu h200,rtx_4090");
+  CHECK_THAT(outcome.output, contains_text("1 cell has no predicted time on h200: "));
+  CHECK_THAT(outcome.output, contains_text("1 cell has no predicted time on rtx_4090: "));
+  CHECK_THAT(outcome.output, contains_text("past the end of buffer x"));
+  CHECK_THAT(gpuexp("predict " + kExamples + "vector_add.cu --gpu h200,rtx_4090").output,
+             !contains_text("no predicted time"));
+}
+
 TEST_CASE("a kernel template is verified by a plain kernel", "[machine_code]") {
   if (!has_compiler()) return;
   const KernelFolder folder;

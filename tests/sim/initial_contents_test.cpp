@@ -55,6 +55,48 @@ void launch(const float* h, const float4* taps, const int* o, float* x, float* y
   CHECK_THAT(text, contains_text("// gpuexp: fir<<<ceil_div(n, 64), 64>>>\n"));
 }
 
+TEST_CASE("the columns of a sparse matrix are found with the offsets of its rows",
+          "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const std::string text = infer::lines_for_file(folder.declared("csr.cu", R"(
+__global__ void spmv(int rows, const int* ptr, const int* col, const float* val, const float* x,
+                     float* y) {
+  const int r = blockIdx.x * blockDim.x + threadIdx.x;
+  if (r >= rows) return;
+  float sum = 0;
+  for (int j = ptr[r]; j < ptr[r + 1]; ++j) sum += val[j] * x[col[j]];
+  y[r] = sum;
+}
+void launch(int rows, const int* ptr, const int* col, const float* val, const float* x, float* y) {
+  spmv<<<(rows + 127) / 128, 128>>>(rows, ptr, col, val, x, y);
+}
+)"));
+  INFO(text);
+  for (const char* line : {"in ptr[rows + 1] = iota\n", "in col[rows] = integers(0, rows)\n",
+                           "in val[rows]\n", "in x[rows]\n", "out y[rows]\n"})
+    CHECK_THAT(text, contains_text(std::string("// gpuexp: ") + line));
+}
+
+TEST_CASE("contents of signed bytes are numbers of their type", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const std::string text = infer::lines_for_file(folder.declared("bytes.cu", R"(
+__global__ void gemv(const signed char* a, const signed char* x, int* y, int cols) {
+  int sum = 0;
+  for (int i = threadIdx.x; i < cols; i += 32) sum += a[blockIdx.x * cols + i] * x[i];
+  for (int o = 16; o > 0; o >>= 1) sum += __shfl_down_sync(~0u, sum, o);
+  if (threadIdx.x == 0) y[blockIdx.x] = sum;
+}
+void launch(const signed char* a, const signed char* x, int* y, int rows, int cols) {
+  gemv<<<rows, 32>>>(a, x, y, cols);
+}
+)"));
+  INFO(text);
+  CHECK_THAT(text, contains_text("// gpuexp: in a[rows][cols]"));
+  CHECK_THAT(text, !contains_text("integers(0, 256)"));
+}
+
 TEST_CASE("the limit of an index is an extent", "[machine_code]") {
   if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
   const InitFolder folder;
