@@ -177,12 +177,7 @@ std::optional<SizedRuns> runs_at_multiples(const KernelProbe& probe, std::int64_
     made = std::move(next);
     const bool has_several_blocks = std::ranges::any_of(
         made->runs, [](const ProbeRun& run) { return run.shape.grid.count() > 1; });
-    // Some kernels leave out the first block.
-    const bool accesses_elements = std::ranges::all_of(made->runs, [](const ProbeRun& run) {
-      return std::ranges::any_of(run.touched.pointers,
-                                 [](const TouchedElements& touched) { return touched.end > 0; });
-    });
-    if ((has_several_blocks && accesses_elements) || multiple_of > 1) break;
+    if (has_several_blocks || multiple_of > 1) break;
   }
   return made;
 }

@@ -64,24 +64,6 @@ void numbers_of_blocks(float* x, float* y, float* z, int n, cudaDeviceProp prop)
 }
 )";
 
-TEST_CASE("a kernel whose first block does nothing is executed with more blocks",
-          "[machine_code]") {
-  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
-  const InitFolder folder;
-  const std::string text = infer::lines_for_file(folder.declared("add_sums.cu", R"(
-__global__ void add_sums(float* out, const float* sums, int n) {
-  const int i = blockIdx.x * 512 + threadIdx.x;
-  if (blockIdx.x > 0 && i < n) out[i] += sums[blockIdx.x - 1];
-}
-void launch(float* out, const float* sums, int n) {
-  add_sums<<<(n + 511) / 512, 512>>>(out, sums, n);
-}
-)"));
-  INFO(text);
-  CHECK_THAT(text, contains_text("// gpuexp: in_out out[n]\n"));
-  CHECK_THAT(text, !contains_text("accessed nothing"));
-}
-
 TEST_CASE("a grid of rows that are no argument has a parameter", "[machine_code]") {
   if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
   const InitFolder folder;
