@@ -75,8 +75,8 @@ class HostCode {
   /// replace those in the template, unless it is also called with arguments that are deduced. To be
   /// called after the last add().
   void instantiate_templates();
-  /// The launches in a copy of the host template around a launch, with these arguments by the names
-  /// of its parameters. Empty if there is no template with all these parameters.
+  /// The launches in a copy of the host template around a launch. The arguments are given by the
+  /// template's parameters. Empty if there is no template with all these parameters.
   std::vector<const TextLaunch*> launches_of_instance(
       const TextLaunch& launch, const std::map<std::string, std::string>& arguments);
 

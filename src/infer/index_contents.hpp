@@ -14,8 +14,8 @@ struct IndexContents {
   std::vector<std::string> fills;  ///< as declared, one for each pointer, or none; empty: default
 };
 
-/// The runs, or those with other contents from which more sizes follow. For buffers of integers
-/// that decide branches or addresses, tries offsets into another buffer, if they have one element
+/// The runs, or those with other contents from which more sizes follow. If buffers of integers
+/// decide branches or addresses, tries offsets into another buffer, for buffers with one element
 /// more than a size; numbers below a parameter; and numbers below the constant size of what they
 /// may index.
 IndexContents runs_with_indices(SizedRuns zeros, const KernelProbe& probe,

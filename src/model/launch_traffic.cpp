@@ -335,7 +335,7 @@ std::vector<KernelTraffic> launch_traffic(const LaunchFootprint& launch, Mode mo
     // finds its own copy there.
     const bool has_other_copies =
         mode == Mode::graph &&
-        kMaxGraphCopies * buffer_bytes > kHalfKept * static_cast<double>(device.l2_bytes);
+        kMaxGraphCopies * buffer_bytes / kSectorSize > kept_l2_sectors(device);
     Moves before = moves;
     constexpr std::int64_t kElsewhere = std::int64_t{1} << 60;
     for (auto& [begin, move] : before)

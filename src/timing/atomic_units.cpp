@@ -2,29 +2,29 @@
 
 #include <algorithm>
 
+#include "timing/latency_spread.hpp"
+
 namespace gpuexp {
 
 namespace {
 
 /// Maximum number of an SM's requests that L2 has not executed; further requests wait in the SM.
-/// The number is an assumption: if 16 lanes of a request add to one word (spmv/coo_atomics), an
-/// H200 is predicted up to 2.2 times too slow with 32, and up to 1.6 times with 64.
+/// The number is an assumption. It matters if several lanes of each request add to one word
+/// (spmv/coo_atomics).
 constexpr std::size_t kMaxOutstanding = 64;
 
 constexpr unsigned kSectorShift = 5;
-constexpr unsigned kLinesShift = 8;  ///< two lines
-constexpr unsigned kKibShift = 10;
 
-/// Lines 0, 1, 4 and 5 of each aligned KiB are in one slice, and the other four in another one
-/// (docs/studies/shared_memory/latency_of_neighbours.csv). Which two is not documented: addresses
-/// are physical. The hash uses only the low 16 bits of the number of the KiB, because the addresses
-/// of buffers differ between runs.
-std::size_t slice_of(std::uint64_t address, std::size_t slices) {
+/// A slice for the sector. Physical addresses decide which slice it is, so a hash draws the two
+/// slices of each KiB. It uses only the low 16 bits of the number of the KiB, because buffers have
+/// other addresses in each run.
+std::size_t slice_of(std::uint64_t sector, std::size_t slices) {
   constexpr std::uint64_t kWithinBuffer = (1u << 16) - 1;
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
-  const std::uint64_t hash = ((address >> kKibShift & kWithinBuffer) + 1) * kMultiplier;
+  const std::uint64_t part = part_in_one_slice(sector);
+  const std::uint64_t hash = ((part / 2 & kWithinBuffer) + 1) * kMultiplier;
   const std::size_t pair = static_cast<std::size_t>((hash >> 32) * (slices / 2) >> 32);
-  return 2 * pair + (address >> kLinesShift & 1);
+  return 2 * pair + part % 2;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ AtomicOperations atomic_operations(const sim::MemoryAccess& access) {
   AtomicOperations all;
   all.sectors = static_cast<double>(sector_count);
   for (std::size_t i = 0; i < sector_count; ++i) {
-    const std::size_t slice = slice_of(sectors[i].number << kSectorShift, AtomicUnits::kSlices);
+    const std::size_t slice = slice_of(sectors[i].number, AtomicUnits::kSlices);
     auto* const end = all.slices.begin() + all.count;
     auto* of =
         std::find_if(all.slices.begin(), end, [&](const auto& s) { return s.slice == slice; });

@@ -72,17 +72,22 @@ class ShareDraw {
 inline constexpr std::array<ShareDraw::Step, ShareDraw::kMaxSkipped + 1> ShareDraw::kSteps =
     ShareDraw::steps();
 
+/// Number of the half KiB with the sector that one slice of L2 stores; the halves of a KiB have
+/// successive numbers. An H200 stores lines 0, 1, 4 and 5 of each aligned KiB in one slice, and the
+/// other four in another slice, whose distance from the SM is unrelated
+/// (docs/studies/shared_memory/latency_of_neighbours.csv, docs/studies/atomics/lines.csv).
+constexpr std::uint64_t part_in_one_slice(std::uint64_t sector) {
+  constexpr std::uint64_t kSectorsPerKib = 32;
+  constexpr std::uint64_t kSectorsPerPair = 8;
+  return sector / kSectorsPerKib * 2 + sector / kSectorsPerPair % 2;
+}
+
 /// Latency quantiles of lines in L2, as shares from 0 to 1; lines in one slice have equal latency.
-/// An H200 stores lines 0, 1, 4 and 5 of each aligned KiB in one slice of L2, and the other four in
-/// another slice, whose distance from the SM is unrelated
-/// (docs/studies/shared_memory/latency_of_neighbours.csv).
 class SliceShares {
  public:
   /// The share of the sector's line; `drawn` if none of the last 32 slices is the line's slice.
   double of(std::uint64_t sector, double drawn) {
-    constexpr std::uint64_t kSectorsPerKib = 32;
-    constexpr std::uint64_t kSectorsPerPair = 8;
-    const std::uint64_t slice = sector / kSectorsPerKib * 2 + sector / kSectorsPerPair % 2;
+    const std::uint64_t slice = part_in_one_slice(sector);
     for (std::size_t i = 0; i < kKept; ++i) {
       if (slices_[i] == slice) return shares_[i];
     }

@@ -20,10 +20,11 @@ constexpr std::uint64_t kSectorsPerLine = 4;
 /// stall on full queues, shared memory and barriers in the proportions that an H200 counts.
 constexpr double kMaxBacklog = 40;
 
-// Costs of the first to fourth sector of a line that one request to L2 loads or stores, in sectors
-// of whole lines (docs/studies/caches/l2_lines.csv). A slice of L2 looks up one line per cycle and
-// delivers two sectors per cycle, so a load of a single sector takes nearly as long as a load of
-// two. Each line of a store has a header, which takes about as long as a sector.
+// Times that L2 takes for the first to fourth sector of a line that one request loads or stores,
+// relative to a sector of a whole line (docs/studies/caches/l2_lines.csv). A slice of L2 looks up
+// one line per cycle and delivers two sectors per cycle, so a load of a single sector takes nearly
+// as long as a load of two. A single stored sector takes longer than a quarter of a line, as if
+// each line had a header.
 constexpr std::array<double, kSectorsPerLine> kLoadCosts{1.75, 0.25, 1, 1};
 constexpr std::array<double, kSectorsPerLine> kStoreCosts{1.67, 0.78, 0.78, 0.77};
 
