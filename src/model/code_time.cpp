@@ -306,7 +306,7 @@ class KernelRun {
         clocks_of(loaded(*ceilings_.l2_latency_ns, ceilings_.l2_all_sms_latency_ns));
     parameters_.dram_latency =
         clocks_of(loaded(*ceilings_.dram_latency_ns, ceilings_.dram_all_sms_latency_ns));
-    // On an H200, the first load of a kernel on an SM takes 77 to 113 cycles longer than a load
+    // On an H200, the first load of a kernel on an SM takes 92 to 130 cycles longer than a load
     // after it (docs/studies/kernel_start/first_access.csv). The SM probably looks up the page.
     constexpr double kFirstLoad = 90;
     parameters_.first_load = kFirstLoad;
