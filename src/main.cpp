@@ -62,7 +62,7 @@ void add_subcommands(CLI::App& app, Context& context) {
 }
 
 void check_subcommand(const CLI::App& app, const std::string& given) {
-  std::vector<std::string> names;  // of the visible subcommands
+  std::vector<std::string> names;  // visible subcommands
   for (const CLI::App* command : app.get_subcommands({})) {
     if (command->get_name() == given) return;
     if (!command->get_group().empty()) names.push_back(command->get_name());

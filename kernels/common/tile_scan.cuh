@@ -15,7 +15,7 @@
 namespace gpuexp {
 
 constexpr int kScanBlock = 256;
-constexpr int kVectorElements = 4;  // of 4 bytes each
+constexpr int kVectorElements = 4;  // each has 4 bytes
 constexpr int kWarpVectorElements = kWarp * kVectorElements;
 
 template <class T>

@@ -20,7 +20,7 @@ from plotting.style import (
 )
 
 SHORT = {"param.columns": "cols"}  # names over narrow cells
-MAX_COLUMNS = 14  # of a heat map
+MAX_COLUMNS = 14  # in a heat map
 SHARES = [0.25, 0.35, 0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2, 2.9, 4]  # boundaries of colours; white: 0.95 to 1.05
 
 

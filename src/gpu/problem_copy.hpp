@@ -63,7 +63,7 @@ class ProblemCopy {
   DeviceMemory scratch_;
   bool has_peers_;                                ///< peers' launches also write to these buffers
   std::vector<bool> is_pulled_;                   ///< by buffer
-  std::vector<unsigned long long> fingerprints_;  ///< of the generated inputs, by buffer
+  std::vector<unsigned long long> fingerprints_;  ///< one per buffer, for the generated inputs
 };
 
 std::int64_t buffer_bytes(const Family& family, const void* problem);

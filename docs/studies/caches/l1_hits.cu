@@ -9,7 +9,7 @@
 namespace {
 
 constexpr int kLanes = 32;
-constexpr int kRequests = 2048;  // of each warp
+constexpr int kRequests = 2048;  // issued by each warp
 constexpr int kUnrolled = 8;
 
 void check(cudaError_t error) {

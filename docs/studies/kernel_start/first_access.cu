@@ -15,7 +15,7 @@
 
 constexpr int kAccesses = 8;
 constexpr int kBlocks = 132;
-constexpr int kWords = 64;  // of a block, in each buffer
+constexpr int kWords = 64;  // read by a block from each buffer
 
 __constant__ unsigned constants[1024];
 __device__ unsigned sink;
