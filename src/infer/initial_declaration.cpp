@@ -344,21 +344,52 @@ class Initializer {
   // ---- variants
 
   void add_variants() {
-    std::set<const TextLaunch*> in_sequences;
-    add_sequences(in_sequences);
+    std::set<const TextLaunch*> declared;
+    add_sequences(declared);
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       const KernelSignature& signature = candidates_[c].signature;
       const bool is_in_sequence = std::ranges::any_of(executions_, [&](const Execution& execution) {
-        return execution.candidate == c && in_sequences.contains(execution.text);
+        return execution.candidate == c && declared.contains(execution.text);
       });
       if (is_in_sequence) continue;
       const auto found = std::ranges::find_if(executions_, [&](const Execution& execution) {
         return execution.candidate == c && execution.result.has_sizes;
       });
       const auto first = std::ranges::find(executions_, c, &Execution::candidate);
-      add_variant(
-          variant_of(id_of(signature), (found == executions_.end() ? first : found)->result));
+      const Execution& used = found == executions_.end() ? *first : *found;
+      add_variant(variant_of(id_of(signature), used.result));
+      declared.insert(used.text);
     }
+    note_left_out(declared);
+  }
+
+  /// Launches of declared kernels beside those that are declared, with other arguments.
+  void note_left_out(const std::set<const TextLaunch*>& declared) {
+    for (const Execution& execution : executions_) {
+      if (!execution.text || declared.contains(execution.text)) continue;
+      const TextLaunch& launch = *execution.text;
+      const auto other = std::ranges::find_if(executions_, [&](const Execution& used) {
+        return used.text && declared.contains(used.text) && used.candidate == execution.candidate &&
+               are_in_one_block(*used.text, launch) &&
+               arguments_of(*used.text) != arguments_of(launch);
+      });
+      if (other == executions_.end()) continue;
+      result_.notes.push_back(fmt::format(
+          "{}: the launch in {}:{} with the arguments ({}) is not declared; line {} has ({})",
+          launch.kernel, launch.file, launch.line, arguments_of(launch),
+          other->text->line, arguments_of(*other->text)));
+    }
+  }
+
+  bool are_in_one_block(const TextLaunch& a, const TextLaunch& b) const {
+    return code_.place_of(a.at).block == code_.place_of(b.at).block;
+  }
+
+  static std::string arguments_of(const TextLaunch& launch) {
+    std::vector<std::string> texts;
+    for (const Tokens& argument : launch.arguments)
+      texts.push_back(joined(argument, 0, argument.size()));
+    return fmt::format("{}", fmt::join(texts, ", "));
   }
 
   /// The kernel's name, with its template arguments if there are several instances of it.
@@ -379,7 +410,8 @@ class Initializer {
     result_.variants.push_back(std::move(variant));
   }
 
-  void add_sequences(std::set<const TextLaunch*>& in_sequences) {
+  /// Adds the launches of the sequences to `declared`.
+  void add_sequences(std::set<const TextLaunch*>& declared) {
     std::vector<InferredLaunch> launches;
     for (const Execution& execution : executions_)
       if (execution.text && execution.result.has_sizes)
@@ -394,7 +426,7 @@ class Initializer {
       if (!variant) continue;
       add_variant(std::move(*variant));
       for (const InferredLaunch* launch : sequence)
-        in_sequences.insert(launch->text);
+        declared.insert(launch->text);
     }
   }
 

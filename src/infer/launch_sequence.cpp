@@ -25,13 +25,14 @@ std::string variable_of(const Tokens& argument) {
   return is_variable ? std::string(argument[0].text) : "";
 }
 
-/// The kernel's buffers by the host variables that point to them.
-std::map<std::string, const InferredBuffer*> buffers_of(const InferredLaunch& launch) {
-  std::map<std::string, const InferredBuffer*> buffers;
+/// The kernel's buffers by the host variables that point to them. A variable that is passed for
+/// several parameters has several.
+std::multimap<std::string, const InferredBuffer*> buffers_of(const InferredLaunch& launch) {
+  std::multimap<std::string, const InferredBuffer*> buffers;
   std::size_t next = 0;
   for (std::size_t i = 0; i < launch.kernel.signature.parameters.size(); ++i) {
     if (!launch.kernel.signature.parameters[i].is_pointer) continue;
-    buffers[variable_of(launch.text->arguments[i])] = &launch.kernel.buffers[next++];
+    buffers.emplace(variable_of(launch.text->arguments[i]), &launch.kernel.buffers[next++]);
   }
   buffers.erase("");
   return buffers;
@@ -202,8 +203,9 @@ bool continues(const std::vector<const InferredLaunch*>& launches, const Inferre
     if (!reads(*buffer) || code.mentions(variable, before.end, next.text->at)) continue;
     for (const InferredLaunch* launch : launches) {
       const auto buffers = buffers_of(*launch);
-      const auto same = buffers.find(variable);
-      if (same != buffers.end() && is_output(same->second->role)) return true;
+      const auto [first, last] = buffers.equal_range(variable);
+      if (std::any_of(first, last, [](const auto& b) { return is_output(b.second->role); }))
+        return true;
     }
   }
   return false;

@@ -164,6 +164,29 @@ std::ptrdiff_t SizedRuns::explained() const {
   });
 }
 
+namespace {
+
+/// Whether there are runs that access elements of the pointer, and others that access none: a
+/// kernel that leaves out its first block, at sizes around that of a block.
+bool is_partly_touched(const SizedRuns& sized, std::size_t pointer) {
+  const auto touching = std::ranges::count_if(sized.runs, [&](const ProbeRun& run) {
+    return run.touched.pointers[pointer].is_touched();
+  });
+  return touching > 0 && touching < std::ssize(sized.runs);
+}
+
+/// Whether larger sizes would show more of the kernel.
+bool are_small(const SizedRuns& sized) {
+  const bool has_several_blocks = std::ranges::any_of(
+      sized.runs, [](const ProbeRun& run) { return run.shape.grid.count() > 1; });
+  if (!has_several_blocks) return true;
+  for (std::size_t j = 0; j < sized.fits.size(); ++j)
+    if (is_partly_touched(sized, j)) return true;
+  return false;
+}
+
+}  // namespace
+
 std::optional<SizedRuns> runs_at_multiples(const KernelProbe& probe, std::int64_t multiple_of,
                                            const std::vector<Contents>& contents,
                                            std::string& why_not) {
@@ -175,9 +198,7 @@ std::optional<SizedRuns> runs_at_multiples(const KernelProbe& probe, std::int64_
         runs_at(probe, sample_sizes(count, multiple_of, scale), multiple_of, contents, why_not);
     if (!next) break;
     made = std::move(next);
-    const bool has_several_blocks = std::ranges::any_of(
-        made->runs, [](const ProbeRun& run) { return run.shape.grid.count() > 1; });
-    if (has_several_blocks || multiple_of > 1) break;
+    if (multiple_of > 1 || !are_small(*made)) break;
   }
   return made;
 }
@@ -229,6 +250,22 @@ std::vector<std::int64_t> multiples_to_try(const KernelProbe& probe) {
 
 }  // namespace
 
+namespace {
+
+bool is_touched(const SizedRuns& sized, std::size_t pointer) {
+  return std::ranges::any_of(sized.runs, [&](const ProbeRun& run) {
+    return run.touched.pointers[pointer].is_touched();
+  });
+}
+
+/// A pointer that these runs never access, but runs at other sizes do, has no known size.
+void drop_untouched(SizedRuns& sized, const SizedRuns& other) {
+  for (std::size_t j = 0; j < sized.fits.size(); ++j)
+    if (!is_touched(sized, j) && is_touched(other, j)) sized.fits[j] = {};
+}
+
+}  // namespace
+
 SizedRuns settled_runs(const KernelProbe& probe) {
   std::string why_not = "no size was tried";
   std::optional<SizedRuns> best;
@@ -238,6 +275,7 @@ SizedRuns settled_runs(const KernelProbe& probe) {
     std::optional<SizedRuns> next = runs_at_multiples(probe, multiple_of, {}, why_not);
     if (!next && multiple_of == 1 && probe.takes_reserve()) next = runs_at_small(probe, why_not);
     if (why_not_first.empty()) why_not_first = why_not;
+    if (next && best) drop_untouched(*next, *best);
     if (next && (!best || next->is_settled() || next->explained() > best->explained()))
       best = std::move(next);
     if (best && best->is_settled()) return std::move(*best);

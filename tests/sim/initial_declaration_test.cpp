@@ -255,6 +255,41 @@ TEST_CASE("launches that do not follow from each other are variants of their own
   }
 }
 
+TEST_CASE("a later launch may pass a buffer for several parameters", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const std::string text = infer::lines_for_file(folder.declared(
+      "twice.cu", kSequences + R"(
+void twice(float* d_x, float* d_y, int n) {
+  scale<<<(n + 127) / 128, 128>>>(d_y, d_x, n);
+  scale<<<(n + 127) / 128, 128>>>(d_y, d_y, n);
+}
+)"));
+  INFO(text);
+  CHECK_THAT(text, contains_text("// gpuexp: twice = scale<<<ceil_div(n, 128), 128>>>(d_y, d_x, n); "
+                                 "scale<<<ceil_div(n, 128), 128>>>(d_y, d_y, n)\n"));
+}
+
+TEST_CASE("a launch with other arguments that is left out is a comment", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const std::vector<std::pair<std::string, bool>> cases{
+      {"scale<<<(n + 127) / 128, 128>>>(d_z, d_x, n);", true},
+      {"scale<<<(n + 127) / 128, 128>>>(d_y, d_x, n);", false},  // the same launch again
+      {"} void other(float* d_z, float* d_x, int n) { scale<<<(n + 127) / 128, 128>>>(d_z, d_x, n);",
+       false}};
+  for (const auto& [second, is_comment] : cases) {
+    INFO(second);
+    const InitFolder folder;
+    const infer::InitialDeclaration declaration = folder.declared(
+        "left.cu", kSequences + "void left(float* d_x, float* d_y, float* d_z, int n) {\n" +
+                       "scale<<<(n + 127) / 128, 128>>>(d_y, d_x, n);\n" + second + "\n}\n");
+    const std::string notes = fmt::format("{}", fmt::join(declaration.notes, "\n"));
+    INFO(notes);
+    CHECK((notes.find("with the arguments (d_z, d_x, n) is not declared; line") !=
+           std::string::npos) == is_comment);
+  }
+}
+
 const std::string kSlow = R"(
 __global__ void slow(const float* x, float* y, int n) {
   float sum = 0;

@@ -259,5 +259,28 @@ TEST_CASE("a dimension of the grid may be a size that is no argument", "[machine
   CHECK_THAT(text, !contains_text("parts<<<(ceil_div(n, 256), m)"));
 }
 
+TEST_CASE("a kernel that leaves out its first block has whole buffers", "[machine_code]") {
+  if (!missing_toolkit().empty()) return skip(Tier::machine_code, missing_toolkit());
+  const InitFolder folder;
+  const infer::InitialDeclaration declaration = folder.declared("sums.cu", R"(
+__global__ void add_sums(float* y, const float* sums, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (blockIdx.x > 0 && i < n) y[i] += sums[blockIdx.x - 1];
+}
+__global__ void only_large(float* y, int n) {
+  const int i = blockIdx.x * 1024 + threadIdx.x;
+  if (blockIdx.x > 1 && i < n) y[i] += 1;
+}
+void launch(float* y, float* sums, int n) {
+  add_sums<<<(n + 511) / 512, 512>>>(y, sums, n);
+  only_large<<<(n + 1023) / 1024, 1024>>>(y, n);
+}
+)");
+  INFO(infer::lines_for_file(declaration));
+  const auto found = summaries(declaration);
+  CHECK(found.at("add_sums") == "in_out y[n], in sums[floor_div(n, 512)]");
+  CHECK(found.at("only_large") == "in_out y[n]");
+}
+
 }  // namespace
 }  // namespace gpuexp::test
