@@ -315,11 +315,11 @@ bool is_of_host(std::string_view header) {
 }
 
 std::string device_part_of_cub(std::string_view text) {
-  constexpr std::string_view kInclude = "#include <";
+  constexpr std::string_view kDirective = "#include <";
   std::string part = "#pragma once\n";
   while (!text.empty()) {
     const std::string_view line = trimmed(take_until(text, "\n"));
-    if (line.starts_with(kInclude) && !is_of_host(line.substr(kInclude.size())))
+    if (line.starts_with(kDirective) && !is_of_host(line.substr(kDirective.size())))
       part += fmt::format("{}\n", line);
   }
   return part;

@@ -60,10 +60,11 @@ std::uint64_t L2Replay::SampledPages::next(std::uint64_t page, std::uint64_t las
   return last + 1;
 }
 
-const L2Replay::SampledPages& L2Replay::sampled_pages_of(const ByteRange& range) {
-  const auto known = sampled_pages_.find({range.begin, range.end});
-  if (known != sampled_pages_.end()) return known->second;
-  return sampled_pages_.try_emplace({range.begin, range.end}, range, sampling_period_)
+L2Replay::Buffer& L2Replay::buffer_of(const ByteRange& range) {
+  const auto known = buffers_.find({range.begin, range.end});
+  if (known != buffers_.end()) return known->second;
+  return buffers_
+      .try_emplace({range.begin, range.end}, Buffer{SampledPages(range, sampling_period_)})
       .first->second;
 }
 
@@ -157,27 +158,28 @@ void L2Replay::close_epoch() {
   newer_granules_.push_back(0);
 }
 
-void L2Replay::make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes) {
+void L2Replay::make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes,
+                          Sums& sums) {
   for (std::size_t i = 0; i < bytes.size(); ++i)
     granule.written[i] |= bytes[i];
   dirty_count_ += !granule.is_dirty;
   granule.is_dirty = true;
   granule.dirty_since = ++dirtied_;
-  dirty_.push_back({&granule, dirtied_});
+  dirty_.push_back({&granule, dirtied_, &sums});
   while (dirty_count_ > kDirtyShare * l2_granules_) {
     const Dirtied oldest = dirty_.front();
     dirty_.pop_front();
     if (oldest.granule->is_dirty && oldest.granule->dirty_since == oldest.since)
-      write_back(*oldest.granule);
+      write_back(*oldest.granule, *oldest.sums);
   }
 }
 
 // L2 reads a partially written sector before the write-back, unless the sector is complete in L2.
-void L2Replay::write_back(Granule& granule) {
+void L2Replay::write_back(Granule& granule, Sums& sums) {
   for (const std::uint32_t bytes : granule.written) {
     if (bytes == 0) continue;
-    writes_.bytes.written += kSectorBytes;
-    if (bytes != ~std::uint32_t{0} && !granule.is_filled) writes_.bytes.read += kSectorBytes;
+    sums.bytes.written += kSectorBytes;
+    if (bytes != ~std::uint32_t{0} && !granule.is_filled) sums.bytes.read += kSectorBytes;
   }
   granule.written = {};
   granule.is_dirty = false;
@@ -185,16 +187,21 @@ void L2Replay::write_back(Granule& granule) {
   dirty_count_ -= 1;
 }
 
-// Calls touch(granule, begin, end) for the parts of the shifted ranges that are inside `within`.
+// Calls touch(granule, begin, end, sums) for the parts of the shifted ranges that are inside
+// `within`.
 template <class Touch>
 void L2Replay::for_moved(const std::vector<ByteRange>& ranges, std::int64_t shift,
-                         const ByteRange& within, Sums& sums, const Touch& touch) {
+                         const ByteRange& within, Sums Buffer::*sums, const Touch& touch) {
   if (within.begin >= within.end) return;
-  const SampledPages& sampled = sampled_pages_of(within);
+  Buffer& buffer = buffer_of(within);
   for (const ByteRange& range : ranges) {
     const ByteRange moved{std::max(within.begin, range.begin + static_cast<std::uint64_t>(shift)),
                           std::min(within.end, range.end + static_cast<std::uint64_t>(shift))};
-    if (moved.begin < moved.end) for_granules(moved, sampled, sums, touch);
+    if (moved.begin >= moved.end) continue;
+    for_granules(moved, buffer.pages, buffer.*sums,
+                 [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+                   touch(granule, begin, end, buffer.*sums);
+                 });
   }
 }
 
@@ -204,18 +211,18 @@ void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
   const Granule* last = nullptr;
   double missing = 0;
   std::uint64_t counted_to = 0;  // end of the granule's counted sectors
-  for_moved(ranges, shift, within, reads_,
-            [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+  for_moved(ranges, shift, within, &Buffer::reads,
+            [&](Granule& granule, std::uint64_t begin, std::uint64_t end, Sums& sums) {
               const bool is_new = &granule != last;
               if (is_new) {
                 missing = missing_share(granule);
                 counted_to = 0;
                 last = &granule;
-                reads_.bytes.read += granule_bytes_ * missing;
+                sums.bytes.read += granule_bytes_ * missing;
               }
               const std::uint64_t first = std::max(counted_to, begin / kL2SectorBytes);
               counted_to = std::max(counted_to, (end - 1) / kL2SectorBytes + 1);
-              reads_.bytes.read_sectors +=
+              sums.bytes.read_sectors +=
                   missing * static_cast<double>(counted_to - std::min(first, counted_to));
               granule.is_filled = true;
               use(granule);
@@ -224,8 +231,8 @@ void L2Replay::read(const std::vector<ByteRange>& ranges, std::int64_t shift,
 
 void L2Replay::write(const std::vector<ByteRange>& ranges, std::int64_t shift,
                      const ByteRange& within) {
-  for_moved(ranges, shift, within, writes_,
-            [&](Granule& granule, std::uint64_t begin, std::uint64_t end) {
+  for_moved(ranges, shift, within, &Buffer::writes,
+            [&](Granule& granule, std::uint64_t begin, std::uint64_t end, Sums& sums) {
               if (missing_share(granule) == 1 && !granule.is_dirty) granule.is_filled = false;
               std::array<std::uint32_t, 2> bytes{};
               if (begin < kL2SectorBytes) bytes[0] = bits_of(begin, std::min(end, kL2SectorBytes));
@@ -233,36 +240,37 @@ void L2Replay::write(const std::vector<ByteRange>& ranges, std::int64_t shift,
                 bytes[1] =
                     bits_of(std::max(begin, kL2SectorBytes) - kL2SectorBytes, end - kL2SectorBytes);
               use(granule);
-              make_dirty(granule, bytes);
+              make_dirty(granule, bytes, sums);
             });
 }
 
 const std::vector<std::uint64_t>& L2Replay::sampled_page_list(const ByteRange& range) {
-  const auto [pages, is_new] = sampled_page_lists_.try_emplace({range.begin, range.end});
-  if (!is_new) return pages->second;
-  const SampledPages& sampled = sampled_pages_of(range);
+  Buffer& buffer = buffer_of(range);
+  if (!buffer.page_list.empty()) return buffer.page_list;
   const std::uint64_t last = (range.end - 1) >> kPageShift;
-  for (std::uint64_t page = sampled.next(range.begin >> kPageShift, last); page <= last;
-       page = page < last ? sampled.next(page + 1, last) : page + 1)
-    pages->second.push_back(page);
-  return pages->second;
+  for (std::uint64_t page = buffer.pages.next(range.begin >> kPageShift, last); page <= last;
+       page = page < last ? buffer.pages.next(page + 1, last) : page + 1)
+    buffer.page_list.push_back(page);
+  return buffer.page_list;
 }
 
 // In a large range, samples accesses at the rate at which pages are sampled. In a small range, the
 // sampled share of pages may differ from that rate. Accesses are then sampled with the same share,
 // so that repeated accesses occupy the right share of L2.
 template <class Touch>
-void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch) {
+void L2Replay::scatter(const ByteRange& anywhere, double count, Sums Buffer::*sums,
+                       const Touch& touch) {
   constexpr std::uint64_t kManyPages = 16;
   const std::uint64_t pages =
       ((anywhere.end - 1) >> kPageShift) - (anywhere.begin >> kPageShift) + 1;
   const std::vector<std::uint64_t> none;
   const std::vector<std::uint64_t>& sampled =
       sampling_period_ > 1 ? sampled_page_list(anywhere) : none;
+  Sums& of_buffer = buffer_of(anywhere).*sums;
   const double share = sampling_period_ > 1 && pages < kManyPages * sampling_period_
                            ? static_cast<double>(sampled.size()) / static_cast<double>(pages)
                            : 1 / static_cast<double>(sampling_period_);
-  sums.requested += count * share * static_cast<double>(sampling_period_);
+  of_buffer.requested += count;
   left_over_ += count * share;
   for (; left_over_ >= 1 && share > 0; left_over_ -= 1) {
     std::uint64_t at = anywhere.begin + random_bits(1, random_++) % (anywhere.end - anywhere.begin);
@@ -271,29 +279,32 @@ void L2Replay::scatter(const ByteRange& anywhere, double count, Sums& sums, cons
       at = std::clamp((page << kPageShift) + at % (std::uint64_t{1} << kPageShift), anywhere.begin,
                       anywhere.end - 1);
     }
-    sums.sampled += 1;
-    touch(granule_at(at), at / kL2SectorBytes % 2);
+    of_buffer.sampled += 1;
+    touch(granule_at(at), at / kL2SectorBytes % 2, of_buffer);
   }
 }
 
 void L2Replay::read_scattered(const ByteRange& anywhere, double count) {
-  scatter(anywhere, count, reads_, [&](Granule& granule, std::uint64_t) {
+  scatter(anywhere, count, &Buffer::reads, [&](Granule& granule, std::uint64_t, Sums& sums) {
     const double missing = missing_share(granule);
     const double fetched = granule_bytes_ * missing;
-    reads_.bytes.read_sectors += missing;
-    reads_.bytes.read += fetched;
-    reads_.bytes.read_scattered += fetched;
+    sums.bytes.read_sectors += missing;
+    sums.bytes.read += fetched;
+    sums.bytes.read_scattered += fetched;
     granule.is_filled = true;
     use(granule);
   });
 }
 
 void L2Replay::write_scattered(const ByteRange& anywhere, double count) {
-  scatter(anywhere, count, writes_, [&](Granule& granule, std::uint64_t sector) {
-    use(granule);
-    make_dirty(granule, sector == 0 ? std::array<std::uint32_t, 2>{1, 0}
-                                    : std::array<std::uint32_t, 2>{0, 1});
-  });
+  scatter(anywhere, count, &Buffer::writes,
+          [&](Granule& granule, std::uint64_t sector, Sums& sums) {
+            use(granule);
+            make_dirty(granule,
+                       sector == 0 ? std::array<std::uint32_t, 2>{1, 0}
+                                   : std::array<std::uint32_t, 2>{0, 1},
+                       sums);
+          });
 }
 
 DramBytes L2Replay::Sums::of_all() const {
@@ -303,11 +314,17 @@ DramBytes L2Replay::Sums::of_all() const {
 }
 
 DramBytes L2Replay::take() {
-  DramBytes bytes = reads_.of_all();
-  const DramBytes write_bytes = writes_.of_all();
-  bytes.read += write_bytes.read;
-  bytes.written += write_bytes.written;
-  reads_ = writes_ = {};
+  DramBytes bytes;
+  for (auto& [range, buffer] : buffers_) {
+    for (Sums* sums : {&buffer.reads, &buffer.writes}) {
+      const DramBytes more = sums->of_all();
+      bytes.read += more.read;
+      bytes.read_scattered += more.read_scattered;
+      bytes.written += more.written;
+      bytes.read_sectors += more.read_sectors;
+      *sums = {};
+    }
+  }
   return bytes;
 }
 

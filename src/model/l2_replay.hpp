@@ -109,22 +109,31 @@ class L2Replay {
     std::vector<std::uint64_t> bits_;
   };
 
-  const SampledPages& sampled_pages_of(const ByteRange& range);
+  /// A buffer's sampled pages and sums. Each buffer has sums of its own, because the sampled share
+  /// of a buffer of few pages differs from that of others.
+  struct Buffer {
+    SampledPages pages;
+    Sums reads = {};
+    Sums writes = {};
+    std::vector<std::uint64_t> page_list = {};  ///< for scattered accesses
+  };
+
+  Buffer& buffer_of(const ByteRange& range);
   Granule& granule_at(std::uint64_t address);
   template <class Touch>
   void for_granules(const ByteRange& range, const SampledPages& sampled, Sums& sums,
                     const Touch& touch);
   template <class Touch>
   void for_moved(const std::vector<ByteRange>& ranges, std::int64_t shift, const ByteRange& within,
-                 Sums& sums, const Touch& touch);
+                 Sums Buffer::*sums, const Touch& touch);
   const std::vector<std::uint64_t>& sampled_page_list(const ByteRange& range);
   template <class Touch>
-  void scatter(const ByteRange& anywhere, double count, Sums& sums, const Touch& touch);
+  void scatter(const ByteRange& anywhere, double count, Sums Buffer::*sums, const Touch& touch);
   double missing_share(Granule& granule);
   void use(Granule& granule);
   void close_epoch();
-  void make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes);
-  void write_back(Granule& granule);
+  void make_dirty(Granule& granule, const std::array<std::uint32_t, 2>& bytes, Sums& sums);
+  void write_back(Granule& granule, Sums& sums);
 
   double l2_granules_;  ///< capacity of L2 in sampled granules
   double granule_bytes_;
@@ -142,17 +151,14 @@ class L2Replay {
   struct Dirtied {
     Granule* granule;
     std::uint32_t since;
+    Sums* sums;
   };
   std::deque<Dirtied> dirty_;
   double dirty_count_ = 0;
   std::uint32_t dirtied_ = 0;
   std::uint64_t random_ = 1;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, SampledPages> sampled_pages_;
-  /// By range of the scattered accesses.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> sampled_page_lists_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Buffer> buffers_;  ///< by begin and end
   double left_over_ = 0;  ///< fraction of a sampled scattered access that is carried over
-  Sums reads_;
-  Sums writes_;
 };
 
 }  // namespace gpuexp

@@ -299,8 +299,8 @@ void Block::report_endless(Warp& warp) {
 
 void Block::stop_at(const Warp& warp) const {
   const bool is_known = warp.divergence.is_running() && warp.divergence.next() < counts.size();
-  const std::string place = is_known ? source_line(*launch.program, warp.divergence.next()) : "";
-  throw Stopped("the run was ended", place);
+  const std::string line = is_known ? source_line(*launch.program, warp.divergence.next()) : "";
+  throw Stopped("the run was ended", line);
 }
 
 // Returns null for accesses whose counts need no loop over lanes. next() is already the instruction

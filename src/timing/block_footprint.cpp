@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 #include "sim/cluster.hpp"
 #include "sim/grid_run.hpp"
@@ -240,6 +241,32 @@ class Recorder final : private sim::AccessListener {
   std::uint32_t warp_place_ = 0;
 };
 
+/// Addresses at equal distances from lane to lane. `first` is that of lane 0, even if the lane is
+/// inactive.
+struct LaneLine {
+  std::uint64_t first = 0;
+  std::uint64_t step = 0;  ///< negative distances wrap around
+};
+
+/// Empty if fewer than two lanes are active, or if their addresses have unequal distances.
+std::optional<LaneLine> line_of(const sim::MemoryAccess& access) {
+  const unsigned lowest = sim::first_lane(access.lanes);
+  const sim::LaneMask others = access.lanes & (access.lanes - 1);
+  if (others == 0) return std::nullopt;
+  const unsigned next = sim::first_lane(others);
+  const auto distance =
+      static_cast<std::int64_t>(access.address[next] - access.address[lowest]);
+  const auto lanes = static_cast<std::int64_t>(next - lowest);
+  if (distance % lanes != 0) return std::nullopt;
+  const auto step = static_cast<std::uint64_t>(distance / lanes);
+  const LaneLine line{access.address[lowest] - step * lowest, step};
+  bool is_line = true;
+  sim::for_each_lane(others, [&](unsigned lane) {
+    is_line &= access.address[lane] == line.first + step * lane;
+  });
+  return is_line ? std::optional(line) : std::nullopt;
+}
+
 class AddressRecorder final : private sim::AccessListener {
  public:
   AddressRecorder(const sim::LaunchState& launch, const Extent& cluster)
@@ -261,21 +288,28 @@ class AddressRecorder final : private sim::AccessListener {
  private:
   void hear(const sim::MemoryAccess& access) override {
     if (access.space != sim::Space::global || access.lanes == 0) return;
-    const auto lowest = sim::first_lane(access.lanes);
+    const std::optional<LaneLine> line = line_of(access);
     const auto [at, is_new] = places_.try_emplace(place_);
     PlaceAddresses& place = at->second;
-    if (is_new) place.first = access.address[lowest];
+    if (is_new) place.first = line ? line->first : access.address[sim::first_lane(access.lanes)];
     repeated_ |= !is_new;
     constexpr std::uint64_t kPrime = 0x100000001B3;  // FNV-1a, 64 bits at a time
     const auto mix = [&](std::uint64_t& hash, std::uint64_t value) {
       hash = (hash ^ value) * kPrime;
     };
     PlaceAddresses::Hashes hashes = is_new ? PlaceAddresses::Hashes{} : place.after.back();
-    mix(hashes.sectors, access.lanes);
-    sim::for_each_lane(access.lanes, [&](unsigned lane) {
-      mix(hashes.bytes, access.address[lane] - place.first);
-      mix(hashes.sectors, (access.address[lane] >> kSectorShift) - (place.first >> kSectorShift));
-    });
+    const auto mix_address = [&](std::uint64_t address) {
+      mix(hashes.bytes, address - place.first);
+      mix(hashes.sectors, (address >> kSectorShift) - (place.first >> kSectorShift));
+    };
+    if (line) {
+      mix_address(line->first);
+      mix(hashes.bytes, line->step);
+      mix(hashes.sectors, line->step);
+    } else {
+      mix(hashes.sectors, access.lanes);
+      sim::for_each_lane(access.lanes, [&](unsigned lane) { mix_address(access.address[lane]); });
+    }
     place.after.push_back(hashes);
   }
 

@@ -31,15 +31,20 @@ std::vector<PlaceFootprint> footprint_of(const sim::LaunchState& launch, const E
 
 struct PlaceAddresses {
   struct Hashes {
-    /// Hash of the active lanes and of their sectors relative to the sector of `first`, in order of
-    /// access. The hash excludes offsets within sectors, which may depend on data.
+    /// Hash of the lanes' sectors relative to the sector of `first`, in order of access. The hash
+    /// excludes offsets within sectors, which may depend on data.
     std::uint64_t sectors = 0;
-    std::uint64_t bytes = 0;  ///< hash of all addresses relative to `first`
+    /// Hash of all addresses relative to `first`. If active lanes are at equal distances, neither
+    /// hash depends on which lanes are active: rows that are not aligned to vectors have fewer
+    /// active lanes in their first and last vectors, in some blocks.
+    std::uint64_t bytes = 0;
 
     bool operator==(const Hashes&) const = default;
   };
 
-  std::uint64_t first = 0;  ///< address of the lowest lane at the first execution
+  /// Address at the first execution: of lane 0 if the lanes are at equal distances, else of the
+  /// lowest active lane.
+  std::uint64_t first = 0;
   /// Hashes after 1, 2, … executions, to compare loops with different numbers of iterations.
   std::vector<Hashes> after;
 
