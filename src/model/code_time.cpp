@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "device/hardware_sizes.hpp"
-#include "device/l2_cache.hpp"
+#include "model/kernel_parameters.hpp"
 #include "sass/tensor_shape.hpp"
 #include "timing/schedule.hpp"
 #include "timing/sm_time.hpp"
@@ -16,6 +16,10 @@ namespace {
 
 constexpr const char* kLaunch = "launch";
 constexpr double kNsPerUs = 1e3;
+
+/// Instruction limit of a warp in a kernel whose loops end after as many iterations as its data
+/// say. The other blocks have ended without waiting for a block that is not executed.
+constexpr std::uint64_t kMaxInstructionsOfLongest = 1 << 26;
 
 // Tensor instructions other than fp64 lower the clock of the whole SM.
 double clock_of(const sim::Program& program, const DeviceSpec& device, const Ceilings& ceilings) {
@@ -98,10 +102,14 @@ class KernelRun {
         blocks_(kernel.step->shape.grid.count()),
         cluster_(launch_.cluster.count()),
         places_(places_at_once(device, cluster_)),
-        active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))) {
+        active_sms_(static_cast<double>(std::min(blocks_, places_ * cluster_))),
+        loops_over_data_(cluster_ == 1 &&
+                         simulator.has_loops_decided_by_global(*kernel.step)) {
     launch_.checks.max_instructions = kMaxInstructionsPerWarp;
-    set_parameters();
-    set_behind(traffic);
+    const bool uses_shared =
+        static_cast<std::int64_t>(launch_.shared_bytes) > device.sm.reserved_shared_bytes;
+    parameters_ = kernel_parameters({device, ceilings, clock_hz_, active_sms_}, kernel.memory,
+                                    uses_shared, traffic);
     schedule_ = schedule_of(*launch_.program, parameters_);
   }
 
@@ -110,7 +118,7 @@ class KernelRun {
     return schedule_.refusal;
   }
 
-  KernelCodeTime time() const {
+  KernelCodeTime time() {
     BlocksOfSm blocks;
     blocks.count = (clusters() + places_ - 1) / places_;
     blocks.step = places_;
@@ -132,10 +140,11 @@ class KernelRun {
     double skipped = 0;
     for (std::size_t i = executed - wave; left > 0 && i < executed; ++i)
       skipped += (sm.starts[i] - sm.starts[i - wave]) * left / static_cast<double>(wave * wave);
-    const double clocks =
+    double clocks =
         is_even ? skipped + std::max(sm.clocks + clocks_of_slowest(blocks, sm),
                                      sm.starts.back() + clocks_of_last_block(blocks, sm))
                 : clocks_of_uneven(blocks, sm);
+    if (loops_over_data_) clocks = with_longest_block(clocks, sm);
     constexpr double kMicro = 1e6;
     KernelCodeTime time{launch_.program, (clocks + clocks_to_last_sm()) / clock_hz_ * kMicro,
                         sm.places,       sm.lookups,
@@ -156,11 +165,6 @@ class KernelRun {
   }
 
  private:
-  double clocks_of(double nanoseconds) const {
-    constexpr double kNano = 1e-9;
-    return nanoseconds * kNano * clock_hz_;
-  }
-
   std::int64_t clusters() const { return blocks_ / cluster_; }
 
   // The distributor starts one block after another, so the last SM starts later than the first one.
@@ -197,6 +201,48 @@ class KernelRun {
                     count * parameters_.block_interval);
   }
 
+  // If loops depend on data, some blocks may be much longer than the executed ones, as that of the
+  // longest row of a sparse matrix is. Returns `clocks`, which is for blocks like the executed ones,
+  // increased if the other blocks have more instructions, or the end of the longest block if that
+  // is later.
+  double with_longest_block(double clocks, const SmTime& sm) {
+    const double executed_mean =
+        static_cast<double>(sm.instructions) / static_cast<double>(sm.starts.size());
+    const std::vector<std::uint64_t> all = instructions_of_all(executed_mean);
+    const auto longest = std::max_element(all.begin(), all.end());
+    if (longest == all.end() || *longest <= sm.max_instructions) return clocks;
+    const auto blocks = static_cast<double>(blocks_);
+    const double mean = (std::accumulate(all.begin(), all.end(), 0.0) -
+                         static_cast<double>(*longest)) /
+                        (blocks - 1);
+    clocks *= std::max(1.0, mean / executed_mean);
+    const std::int64_t number = longest - all.begin();
+    // The block starts when enough earlier blocks have ended.
+    const auto ended =
+        static_cast<double>(std::max<std::int64_t>(0, number - places_ * kernel_.blocks_per_sm));
+    return std::max(clocks, clocks * ended / blocks + clocks_alone(number));
+  }
+
+  // Instructions of each block; empty if it would take more than a few seconds to execute all.
+  std::vector<std::uint64_t> instructions_of_all(double mean) {
+    constexpr double kMaxInstructions = 1 << 27;
+    double left = kMaxInstructions;
+    std::vector<std::uint64_t> all;
+    if (mean * static_cast<double>(blocks_) > left) return all;
+    launch_.checks.max_instructions = kMaxInstructionsOfLongest;
+    for (std::int64_t i = 0; i < blocks_ && left > 0; ++i) {
+      if (stop_()) throw sim::Stopped("the run was ended");
+      all.push_back(instructions_of(i));
+      left -= static_cast<double>(all.back());
+    }
+    if (left <= 0) all.clear();
+    return all;
+  }
+
+  double clocks_alone(std::int64_t block) const {
+    return time_on_sm(launch_, schedule_, parameters_, {1, 1, 1, block}, stop_).clocks;
+  }
+
   // Cycles of the grid's last block, which may execute other code, such as a loop over elements
   // outside full tiles. It starts among the last blocks and then has its SM to itself. Returns 0 if
   // this SM executes the block, or if it has no more instructions than the executed blocks.
@@ -204,7 +250,7 @@ class KernelRun {
     const std::int64_t last = clusters() - 1;
     if (executed.number(executed.count - 1) >= last) return 0;
     if (instructions_of(last) <= sm.max_instructions) return 0;
-    return time_on_sm(launch_, schedule_, parameters_, {1, 1, 1, last}, stop_).clocks;
+    return clocks_alone(last);
   }
 
   std::uint64_t instructions_of(std::int64_t number) const {
@@ -280,101 +326,6 @@ class KernelRun {
                        parameters_.behind.dram_read_share);
   }
 
-  // Latency while `active_sms_` SMs issue loads, interpolated between one SM and all SMs.
-  double loaded(double alone_ns, const std::optional<double>& on_all_sms_ns) const {
-    return std::lerp(alone_ns, on_all_sms_ns.value_or(alone_ns), active_sms_ / device_.sm_count);
-  }
-
-  void set_parameters() {
-    constexpr double kNano = 1e-9;
-    const double full_clock_hz = *ceilings_.sm_clock_hz;
-    // Latencies inside the SM are the same number of cycles at any clock.
-    const auto own_clocks = [&](double nanoseconds) { return nanoseconds * kNano * full_clock_hz; };
-    parameters_.clock_hz = clock_hz_;
-    parameters_.rates = sm_rates(device_.cc_major, device_.cc_minor);
-    const double sms = device_.sm_count;
-    for (int i = 0; i < kPipeCount; ++i) {
-      const auto rate = ceilings_.ops(static_cast<Pipe>(i), TensorPath::mma_sync);
-      if (rate)
-        parameters_.tensor_operations[static_cast<std::size_t>(i)] = *rate / sms / clock_hz_;
-      parameters_.wgmma_operations[static_cast<std::size_t>(i)] = wgmma_rate(static_cast<Pipe>(i));
-    }
-    parameters_.l1_latency = own_clocks(*ceilings_.l1_latency_ns);
-    parameters_.shared_latency = own_clocks(*ceilings_.shared_latency_ns);
-    parameters_.barrier_latency = own_clocks(*ceilings_.barrier_latency_ns);
-    parameters_.l2_latency =
-        clocks_of(loaded(*ceilings_.l2_latency_ns, ceilings_.l2_all_sms_latency_ns));
-    parameters_.dram_latency =
-        clocks_of(loaded(*ceilings_.dram_latency_ns, ceilings_.dram_all_sms_latency_ns));
-    // On an H200, the first load of a kernel on an SM takes 92 to 130 cycles longer than a load
-    // after it (docs/studies/kernel_start/first_access.csv). The SM probably looks up the page.
-    constexpr double kFirstLoad = 90;
-    parameters_.first_load = kFirstLoad;
-    parameters_.l2_spread = kL2Spread;
-    parameters_.dram_spread = kDramSpread;
-    parameters_.data_stage_clocks =
-        kWavefrontBytes * sms * full_clock_hz / *ceilings_.shared_bytes_per_s;
-    parameters_.block_gap = clocks_of(*ceilings_.block_latency_ns);
-    parameters_.block_interval = active_sms_ / *ceilings_.blocks_per_s * clock_hz_;
-    parameters_.l1_bytes = kernel_.memory.l1;
-    if (static_cast<std::int64_t>(launch_.shared_bytes) > device_.sm.reserved_shared_bytes)
-      parameters_.repeats = sector_repeats(device_, kernel_.memory);
-  }
-
-  // With wgmma, tensor cores reach the datasheet's rate at the datasheet's clock (in a chain, each
-  // m64n256 takes 128 cycles on one SM of an H200), unless the board's power limits them. The rate
-  // measured on all SMs includes this limit.
-  std::optional<double> wgmma_rate(Pipe pipe) const {
-    const auto& peak = device_.peak_ops_per_s[static_cast<std::size_t>(pipe)];
-    const auto all = ceilings_.ops(pipe, TensorPath::wgmma);
-    std::optional<double> rate;
-    if (all) rate = *all / active_sms_ / clock_hz_;
-    if (!peak || device_.sm_clock_tensor_mhz <= 0) return rate;
-    constexpr double kMega = 1e6;
-    const double own = *peak / device_.sm_count / (device_.sm_clock_tensor_mhz * kMega);
-    return std::min(rate.value_or(own), own);
-  }
-
-  void set_behind(const KernelTraffic& traffic) {
-    BehindL1& behind = parameters_.behind;
-    const double per_sm = kSectorBytes * active_sms_ * clock_hz_;
-    // The maximum of one SM, 64 bytes per cycle, is an assumption; it affects only launches of few
-    // blocks. The copy engine has its own rates.
-    constexpr double kMinSectorClocks = kSectorBytes / 64;
-    behind.l2_read_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_read_bytes_per_s);
-    behind.l2_write_clocks = std::max(kMinSectorClocks, per_sm / *ceilings_.l2_write_bytes_per_s);
-    // The L2 port serves first writes at least at the DRAM write rate, which streaming stores
-    // reach.
-    behind.l2_first_write_clocks = std::max(
-        kMinSectorClocks,
-        per_sm / std::max(*ceilings_.l2_write_bytes_per_s, *ceilings_.dram_write_bytes_per_s));
-    const auto share = [](double bytes, double sectors) {
-      return sectors > 0 ? std::min(1.0, bytes / kSectorBytes / sectors) : 0;
-    };
-    const auto share_clocks = [&](const std::optional<double>& per_s) {
-      return per_s ? active_sms_ * clock_hz_ / *per_s : 0;
-    };
-    behind.atomics = {share_clocks(ceilings_.atomics_of_address_per_s),
-                      share_clocks(ceilings_.atomic_sectors_per_s)};
-    behind.l2_sectors = kept_l2_sectors(device_) / active_sms_;
-    const DramBytes& dram = traffic.dram;
-    behind.dram_read_share = share(dram.read, traffic.read_sectors);
-    behind.dram_write_share = share(dram.written, traffic.written_sectors);
-    const double requested_bytes = kSectorBytes * behind.dram_read_share * traffic.read_sectors;
-    behind.l2_fill_clocks = behind.l2_first_write_clocks *
-                            (requested_bytes > 0 ? std::max(1.0, dram.read / requested_bytes) : 1);
-    const double seconds =
-        dram.read_scattered / *ceilings_.dram_random_bytes_per_s +
-        dram_seconds(ceilings_, dram.read - dram.read_scattered, dram.written).value();
-    // Distributes the DRAM time, which includes bytes that were not requested, over all DRAM
-    // sectors.
-    const double sectors = behind.dram_read_share * traffic.read_sectors +
-                           behind.dram_write_share * traffic.written_sectors;
-    if (sectors > 0)
-      behind.dram_read_clocks = behind.dram_write_clocks =
-          seconds / sectors * active_sms_ * clock_hz_;
-  }
-
   sim::LaunchState launch_;
   const std::function<bool()>& stop_;
   const ResidentKernel& kernel_;
@@ -386,6 +337,7 @@ class KernelRun {
   std::int64_t cluster_;
   std::int64_t places_;
   double active_sms_;
+  bool loops_over_data_;
   SmParameters parameters_;
   Schedule schedule_;
 };
@@ -474,7 +426,7 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
     if (timed) {
       result.kernels.push_back(*timed);
     } else {
-      const KernelRun run(simulator, *same.first, same.traffic, device_, ceilings_);
+      KernelRun run(simulator, *same.first, same.traffic, device_, ceilings_);
       result.refusal = run.refusal();
       if (!result.refusal.empty()) return result;
       result.kernels.push_back(run.time());

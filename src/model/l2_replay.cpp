@@ -322,7 +322,7 @@ DramBytes L2Replay::take() {
       bytes.read_scattered += more.read_scattered;
       bytes.written += more.written;
       bytes.read_sectors += more.read_sectors;
-      *sums = {};
+      sums->bytes = {};
     }
   }
   return bytes;

@@ -80,12 +80,12 @@ class L2Replay {
     std::vector<Place> places_ = std::vector<Place>(std::size_t{1} << kFirstBits);
   };
 
-  /// Sums over reads, or over writes, since the last take(); `requested` and `sampled` are numbers
-  /// of granules.
+  /// Sums over reads, or over writes. A launch may write back what an earlier one wrote to another
+  /// buffer, so the share of sampled granules is that of all accesses of the buffer.
   struct Sums {
-    double requested = 0;
-    double sampled = 0;
-    DramBytes bytes;
+    double requested = 0;  ///< granules
+    double sampled = 0;    ///< granules
+    DramBytes bytes;       ///< since the last take()
     DramBytes of_all() const;
   };
 

@@ -266,12 +266,32 @@ bool find_next(const Program& program, std::vector<Flow>& flows) {
   return true;
 }
 
-/// Finds instructions whose results are used. Visits instructions from the last to the first, until
-/// a pass changes nothing.
+/// Branches that repeat a loop or leave it, if they are conditional.
+std::vector<bool> loop_branches(const Program& program, const std::vector<Flow>& flows) {
+  std::vector<bool> found(flows.size());
+  for (std::size_t end = 0; end < flows.size(); ++end) {
+    const bool is_back = mnemonic_of(program.listed[end].opcode) == "BRA" &&
+                         program.ops[end].value < end && !flows[end].next.empty();
+    if (!is_back) continue;
+    for (std::size_t i = program.ops[end].value; i <= end; ++i) {
+      const auto leaves = [&](std::uint32_t next) {
+        return next < program.ops[end].value || next > end;
+      };
+      found[i] = found[i] ||
+                 (flows[i].next.size() == 2 && std::ranges::any_of(flows[i].next, leaves));
+    }
+  }
+  return found;
+}
+
+/// Finds instructions whose results are used: by addresses and by instructions with effects, or
+/// only by the given ones. Visits instructions from the last to the first, until a pass changes
+/// nothing.
 class Deciding {
  public:
-  Deciding(const std::vector<Flow>& flows, bool keeps_global)
+  Deciding(const std::vector<Flow>& flows, bool keeps_global, const std::vector<bool>* users = nullptr)
       : flows_(flows),
+        users_(users),
         before_(flows.size()),
         decides_(flows.size()),
         kept_(keeps_global ? kGlobal : 0) {
@@ -296,7 +316,9 @@ class Deciding {
     for (const std::uint32_t next : flow.next)
       needed.add(before_[next]);
     const unsigned loaded = loaded_;
-    const bool decides = does_decide(flow, is_used(flow, needed));
+    const bool used = is_used(flow, needed);
+    const bool decides = users_ && flow.role == Role::acts ? (*users_)[i] || used
+                                                           : does_decide(flow, used);
     if (flow.condition == Needed::kAlways) {
       for (Places& places : needed.under)
         places &= ~flow.sets;
@@ -312,11 +334,12 @@ class Deciding {
         needed.under[condition].reset();
       }
     }
-    const bool is_access = flow.role == Role::loads || flow.role == Role::stores ||
-                           flow.role == Role::copies || flow.role == Role::multiplies;
+    const bool is_access = !users_ &&
+                           (flow.role == Role::loads || flow.role == Role::stores ||
+                            flow.role == Role::copies || flow.role == Role::multiplies);
     if (decides || is_access) needed.under[flow.condition] |= flow.reads;
     if (decides) needed.under[flow.condition] |= flow.carried;
-    if (decides || flow.role != Role::carries) needed.under[Needed::kAlways] |= flow.guard;
+    if (decides || (!users_ && flow.role != Role::carries)) needed.under[Needed::kAlways] |= flow.guard;
     const bool changes = !(needed == before_[i]) || decides != decides_[i] || loaded != loaded_;
     before_[i] = needed;
     decides_[i] = decides;
@@ -353,6 +376,7 @@ class Deciding {
   }
 
   const std::vector<Flow>& flows_;
+  const std::vector<bool>* users_;
   std::vector<Needed> before_;
   std::vector<bool> decides_;
   unsigned kept_;
@@ -368,7 +392,7 @@ IdleOps idle_ops(const Program& program, bool keeps_global) {
     flows.push_back(flow_of(program.listed[i].opcode, program.classes[i].pipe, program.ops[i]));
   IdleOps idle;
   idle.of.assign(flows.size(), Idle::no);
-  idle.global_decides = true;
+  idle.global_decides = idle.global_decides_loops = true;
   if (!find_next(program, flows)) return idle;
   const Deciding deciding(flows, keeps_global);
   for (std::size_t i = 0; i < flows.size(); ++i) {
@@ -378,6 +402,10 @@ IdleOps idle_ops(const Program& program, bool keeps_global) {
     idle.of[i] = is_arithmetic ? Idle::arithmetic : Idle::access;
   }
   idle.global_decides = (deciding.loaded() & kGlobal) != 0;
+  const std::vector<bool> of_loops = loop_branches(program, flows);
+  idle.global_decides_loops =
+      idle.global_decides &&
+      (Deciding(flows, keeps_global, &of_loops).loaded() & kGlobal) != 0;
   return idle;
 }
 

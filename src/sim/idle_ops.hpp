@@ -21,6 +21,9 @@ struct IdleOps {
   std::vector<Idle> of;  ///< by index in the program
   /// Whether values loaded from global memory are used, so that earlier kernels must store them.
   bool global_decides = false;
+  /// Whether numbers of iterations depend on values loaded from global memory, as those over the
+  /// rows of a sparse matrix do.
+  bool global_decides_loops = false;
 };
 
 /// Analyzes a program. `keeps_global`: whether other kernels use its stores to global memory.

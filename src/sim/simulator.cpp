@@ -224,6 +224,10 @@ bool Simulator::is_decided_by_global(const KernelStep& step) {
   return idle_of(step, false).global_decides;
 }
 
+bool Simulator::has_loops_decided_by_global(const KernelStep& step) {
+  return idle_of(step, false).global_decides_loops;
+}
+
 LaunchState Simulator::approximate_launch_of(const KernelStep& step, bool keeps_global) {
   LaunchState launch = launch_of(step);
   launch.checks.memory = false;

@@ -57,6 +57,8 @@ class Simulator {
   LaunchState approximate_launch_of(const KernelStep& step, bool keeps_global);
   /// Whether branches or addresses of the kernel depend on values loaded from global memory.
   bool is_decided_by_global(const KernelStep& step);
+  /// Whether numbers of iterations depend on such values.
+  bool has_loops_decided_by_global(const KernelStep& step);
 
   /// Executes the steps in order; with `sampling`, only some blocks of their kernel. Throws the
   /// Fault of the first faulty block, with the kernel's name, or std::runtime_error with the

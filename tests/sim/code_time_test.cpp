@@ -245,6 +245,32 @@ TEST_CASE("a launch ends with its slowest SM", "[code_time]") {
   CHECK(stores_us(all) == Approx(stores_us(1) + last_start_us).margin(0.02));
 }
 
+/// Time of a variant of spmv.
+double spmv_us(const char* variant, const char* matrix) {
+  const Family& family = *Registry::global().find("spmv");
+  Problem problem(family, values_with(family, {{"rows", std::int64_t{30'011}},
+                                               {"mean", std::int64_t{16}},
+                                               {"matrix", std::string(matrix)}}));
+  const CodeTime time = predict_from_code(
+      launch_to_time(problem.host, *family.find(variant), problem.simulator, device(), kernels()),
+      problem.simulator, Mode::cold, device(), of_dram(kOnAllSms));
+  INFO(time.refusal);
+  REQUIRE(time.refusal.empty());
+  return time.total_us - time.launch_us;
+}
+
+// A row of a mean of 16 nonzeros has more than 11,000. A thread loads them one after another, in one
+// of 118 blocks.
+TEST_CASE("a launch does not end before the longest row of its matrix", "[code_time]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  CHECK(spmv_us("csr_thread_per_row", "power_law") >
+        20 * spmv_us("csr_thread_per_row", "regular"));
+  CHECK(spmv_us("csr_warp_per_row", "power_law") > 2 * spmv_us("csr_warp_per_row", "regular"));
+  // Its blocks have equal numbers of nonzeros.
+  CHECK(spmv_us("csr_adaptive", "power_law") < 2 * spmv_us("csr_adaptive", "regular"));
+}
+
 /// Time of mixed_precision/fp16, whose last block handles a partial tile in a loop.
 double relu_us(std::int64_t n) {
   const Family& family = *Registry::global().find("mixed_precision");

@@ -141,5 +141,22 @@ TEST_CASE("values that only reach stores are skipped, and no others") {
   CHECK(none_of(left_out("matmul", "smem_tile", "BAR")));
 }
 
+TEST_CASE("loops over rows of a matrix depend on its data, and loops over sizes do not") {
+  if (!has_machine_code()) return;
+  const auto loops_over_data = [](const char* family_id, const char* variant) {
+    const Family& family = family_of(family_id);
+    Problem problem(family, family.defaults());
+    const Steps steps = problem.host.steps(*family.find(variant));
+    const auto& kernel = std::get<KernelStep>(steps.all().front().action);
+    return problem.simulator.has_loops_decided_by_global(kernel);
+  };
+  CHECK(loops_over_data("spmv", "csr_thread_per_row"));
+  CHECK(loops_over_data("spmv", "csr_warp_per_row"));
+  CHECK(loops_over_data("divergence", "split_in_warp"));
+  CHECK_FALSE(loops_over_data("gather", "gather_random"));
+  CHECK_FALSE(loops_over_data("matmul", "smem_tile"));
+  CHECK_FALSE(loops_over_data("softmax", "online"));
+}
+
 }  // namespace
 }  // namespace gpuexp::test

@@ -12,6 +12,7 @@
 #include <regex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -233,6 +234,33 @@ TEST_CASE("data-dependent addresses are marked as scattered, and no others", "[l
   // Their loads are random only within a sector.
   CHECK(scattered("gather_strided") == 0);
   CHECK(scattered("gather_sequential") == 0);
+}
+
+// In rows that are not aligned to vectors, the first and the last vectors have fewer active lanes in
+// some blocks than in others.
+TEST_CASE("unaligned rows are read from DRAM once", "[launch_traffic]") {
+  if (!has_machine_code()) return;
+  constexpr std::int64_t kRows = 65'536;
+  for (const auto& [family_id, variant, columns] :
+       {std::tuple{"softmax", "peeled", std::int64_t{257}},
+        std::tuple{"cross_entropy", "forward", std::int64_t{4099}}}) {
+    CAPTURE(family_id);
+    const Family& family = *Registry::global().find(family_id);
+    Problem problem(family, values_with(family, {{"rows", kRows},
+                                                 {"columns", columns},
+                                                 {"dtype", std::string("fp32")}}));
+    const LaunchToTime launch = launch_to_time(problem.host, *family.find(variant),
+                                               problem.simulator, device(), kernels());
+    INFO(launch.refusal);
+    REQUIRE(launch.refusal.empty());
+    const DramBytes dram =
+        launch_traffic(launch.footprint, Mode::cold, device(), problem.simulator.stop)
+            .front()
+            .dram;
+    const auto bytes = static_cast<double>(kRows * columns * std::int64_t{sizeof(float)});
+    CHECK(dram.read == Approx(bytes).epsilon(0.02));
+    CHECK(dram.read_scattered < 0.01 * bytes);
+  }
 }
 
 KernelTraffic traffic_of(const ResultRecord& row) {
