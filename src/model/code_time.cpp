@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/random_bits.hpp"
 #include "device/hardware_sizes.hpp"
 #include "model/kernel_parameters.hpp"
 #include "sass/tensor_shape.hpp"
@@ -223,20 +224,42 @@ class KernelRun {
     return std::max(clocks, clocks * ended / blocks + clocks_alone(number));
   }
 
-  // Instructions of each block; empty if it would take more than a few seconds to execute all.
-  std::vector<std::uint64_t> instructions_of_all(double mean) {
-    constexpr double kMaxInstructions = 1 << 27;
-    double left = kMaxInstructions;
+  // Instructions of the blocks number(0), number(1), …; empty if they have more than `most`.
+  template <class Number>
+  std::vector<std::uint64_t> instructions_of(std::int64_t count, double most,
+                                             const Number& number) const {
     std::vector<std::uint64_t> all;
-    if (mean * static_cast<double>(blocks_) > left) return all;
-    launch_.checks.max_instructions = kMaxInstructionsOfLongest;
-    for (std::int64_t i = 0; i < blocks_ && left > 0; ++i) {
+    for (std::int64_t i = 0; i < count; ++i) {
       if (stop_()) throw sim::Stopped("the run was ended");
-      all.push_back(instructions_of(i));
-      left -= static_cast<double>(all.back());
+      all.push_back(instructions_of(number(i)));
+      most -= static_cast<double>(all.back());
+      if (most < 0) return {};
     }
-    if (left <= 0) all.clear();
     return all;
+  }
+
+  // Instructions of each block, if a sample has blocks of more than twice the mean. Empty if it has
+  // none, or if executing all blocks would take more than a few seconds.
+  std::vector<std::uint64_t> instructions_of_all(double mean) {
+    constexpr double kMostOfSample = 1 << 23;
+    constexpr double kMost = 1 << 27;
+    constexpr std::int64_t kSampled = 1024;
+    constexpr std::uint64_t kSeed = 59;
+    if (mean * static_cast<double>(blocks_) > kMost) return {};
+    launch_.checks.max_instructions = kMaxInstructionsOfLongest;
+    const auto each = [](std::int64_t i) { return i; };
+    const std::int64_t sampled =
+        std::min(kSampled, static_cast<std::int64_t>(kMostOfSample / std::max(mean, 1.0)));
+    if (sampled >= blocks_) return instructions_of(blocks_, kMost, each);
+    const auto sample = instructions_of(sampled, kMost, [&](std::int64_t i) {
+      return static_cast<std::int64_t>(random_bits(kSeed, static_cast<std::uint64_t>(i)) %
+                                       static_cast<std::uint64_t>(blocks_));
+    });
+    if (sample.empty()) return {};
+    const double sum = std::accumulate(sample.begin(), sample.end(), 0.0);
+    const auto most = static_cast<double>(*std::max_element(sample.begin(), sample.end()));
+    if (most * static_cast<double>(sampled) <= 2 * sum) return {};
+    return instructions_of(blocks_, kMost, each);
   }
 
   double clocks_alone(std::int64_t block) const {

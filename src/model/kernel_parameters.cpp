@@ -96,6 +96,10 @@ SmParameters kernel_parameters(const ActiveSms& of, const UnifiedMemory& memory,
       clocks_of(loaded(*of.ceilings.l2_latency_ns, of.ceilings.l2_all_sms_latency_ns));
   parameters.dram_latency =
       clocks_of(loaded(*of.ceilings.dram_latency_ns, of.ceilings.dram_all_sms_latency_ns));
+  // From the time per load at five utilizations of an H200's DRAM (docs/prediction.md, "Queues in
+  // front of DRAM"). Other GPUs are assumed to be similar.
+  constexpr double kDramQueueNs = 144;
+  parameters.dram_queue = clocks_of(kDramQueueNs);
   // On an H200, the first load of a kernel on an SM takes 92 to 130 cycles longer than a load
   // after it (docs/studies/kernel_start/first_access.csv). The SM probably looks up the page.
   constexpr double kFirstLoad = 90;

@@ -84,7 +84,9 @@ double MemoryPath::fetch(double when, std::uint64_t sector, double share, double
       requested_.is_first(block_, sector, changes) &&
       is_of_share(sector, changes ? behind_.dram_write_share : behind_.dram_read_share);
   const double latency =
-      is_from_dram ? parameters_.dram_latency * parameters_.dram_spread.at(share)
+      is_from_dram ? parameters_.dram_latency *
+                             parameters_.dram_spread.at(dram_slices_.of(sector, share)) +
+                         dram_queue_.wait(requested_at, dram_.busy(), parameters_.dram_queue)
                    : parameters_.l2_latency * parameters_.l2_spread.at(slices_.of(sector, share));
   max_latency_ = std::max(max_latency_, latency);
   if (!is_from_dram) return requested_at + latency;

@@ -11,6 +11,7 @@
 #include "sim/access_counts.hpp"
 #include "timing/atomic_units.hpp"
 #include "timing/cycle_sums.hpp"
+#include "timing/dram_queue.hpp"
 #include "timing/latency_spread.hpp"
 #include "timing/sector_cache.hpp"
 #include "timing/server.hpp"
@@ -222,6 +223,7 @@ class MemoryPath {
   double shared_clocks_ = 0;  ///< cycles in which shared memory accesses used the data stage
   ShareDraw draw_;
   SliceShares slices_;
+  SliceShares dram_slices_;  ///< for the latencies of lines in DRAM
   std::priority_queue<Later> later_;
   Server engine_;  ///< copy engine, both directions
   Server link_;
@@ -230,6 +232,7 @@ class MemoryPath {
   Server l2_read_;
   Server l2_write_;
   Server dram_;
+  DramQueue dram_queue_;
 };
 
 }  // namespace gpuexp

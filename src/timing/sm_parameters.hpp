@@ -73,6 +73,7 @@ struct SmParameters {
   double shared_latency = 0;
   double l2_latency = 0;    ///< mean of all lines
   double dram_latency = 0;  ///< mean of all lines
+  double dram_queue = 0;    ///< service time in the queues of DRAM (timing/dram_queue.hpp)
   /// Additional cycles of the first load of a kernel that reaches L2.
   double first_load = 0;
   LatencySpread l2_spread = kNoSpread;
