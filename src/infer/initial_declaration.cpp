@@ -363,7 +363,7 @@ class Initializer {
     note_left_out(declared);
   }
 
-  /// Launches of declared kernels beside those that are declared, with other arguments.
+  /// Names launches with other arguments than the declared launch of the same kernel and block.
   void note_left_out(const std::set<const TextLaunch*>& declared) {
     for (const Execution& execution : executions_) {
       if (!execution.text || declared.contains(execution.text)) continue;

@@ -1,4 +1,4 @@
-// Waits in the queues of DRAM, where an SM's requests meet those of other SMs.
+// Waits in the queues of DRAM, which the requests of all SMs share.
 #pragma once
 
 #include <algorithm>
