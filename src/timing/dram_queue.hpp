@@ -6,8 +6,9 @@
 namespace gpuexp {
 
 /// A queue with random arrivals and a constant service time (M/D/1): the mean wait is
-/// service·ρ / (2·(1 - ρ)), with the utilization ρ. An H200 matches it up to a utilization of 0.5
-/// for loads of one warp after another (docs/prediction.md, "Queues in front of DRAM").
+/// service·ρ / (2·(1 - ρ)), with the utilization ρ. On an H200, loads of warps
+/// that wait for each load take such times up to a utilization of 0.5 (docs/prediction.md, "Queues in
+/// front of DRAM").
 class DramQueue {
  public:
   /// Mean wait in cycles of a request at `now`. `busy`: cycles in which DRAM was busy before, which
