@@ -202,7 +202,7 @@ class KernelRun {
                     count * parameters_.block_interval);
   }
 
-  // If loops depend on data, some blocks may be much longer than the executed ones, as that of the
+  // If loops depend on data, some blocks may be far longer than the executed ones, as that of the
   // longest row of a sparse matrix is. Returns `clocks`, which is for blocks like the executed ones,
   // increased if the other blocks have more instructions, or the end of the longest block if that
   // is later.
@@ -211,7 +211,8 @@ class KernelRun {
         static_cast<double>(sm.instructions) / static_cast<double>(sm.starts.size());
     const std::vector<std::uint64_t> all = instructions_of_all(executed_mean);
     const auto longest = std::max_element(all.begin(), all.end());
-    if (longest == all.end() || *longest <= sm.max_instructions) return clocks;
+    constexpr std::uint64_t kFarLonger = 4;
+    if (longest == all.end() || *longest <= kFarLonger * sm.max_instructions) return clocks;
     const auto blocks = static_cast<double>(blocks_);
     const double mean = (std::accumulate(all.begin(), all.end(), 0.0) -
                          static_cast<double>(*longest)) /

