@@ -166,13 +166,12 @@ std::ptrdiff_t SizedRuns::explained() const {
 
 namespace {
 
-/// Whether there are runs that access elements of the pointer, and others that access none: a
-/// kernel that leaves out its first block, at sizes around that of a block.
-bool is_partly_touched(const SizedRuns& sized, std::size_t pointer) {
-  const auto touching = std::ranges::count_if(sized.runs, [&](const ProbeRun& run) {
-    return run.touched.pointers[pointer].is_touched();
+/// Whether a run accesses no element of the pointer: larger sizes may show that the kernel leaves
+/// out its first blocks.
+bool is_left_out(const SizedRuns& sized, std::size_t pointer) {
+  return std::ranges::any_of(sized.runs, [&](const ProbeRun& run) {
+    return !run.touched.pointers[pointer].is_touched();
   });
-  return touching > 0 && touching < std::ssize(sized.runs);
 }
 
 /// Whether larger sizes would show more of the kernel.
@@ -181,7 +180,7 @@ bool are_small(const SizedRuns& sized) {
       sized.runs, [](const ProbeRun& run) { return run.shape.grid.count() > 1; });
   if (!has_several_blocks) return true;
   for (std::size_t j = 0; j < sized.fits.size(); ++j)
-    if (is_partly_touched(sized, j)) return true;
+    if (is_left_out(sized, j)) return true;
   return false;
 }
 

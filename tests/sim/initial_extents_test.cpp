@@ -267,19 +267,19 @@ __global__ void add_sums(float* y, const float* sums, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (blockIdx.x > 0 && i < n) y[i] += sums[blockIdx.x - 1];
 }
-__global__ void only_large(float* y, int n) {
+__global__ void only_large(float* z, int n) {
   const int i = blockIdx.x * 1024 + threadIdx.x;
-  if (blockIdx.x > 1 && i < n) y[i] += 1;
+  if (blockIdx.x > 0 && i < n) z[i] += 1;
 }
-void launch(float* y, float* sums, int n) {
+void launch(float* y, float* sums, float* z, int n) {
   add_sums<<<(n + 511) / 512, 512>>>(y, sums, n);
-  only_large<<<(n + 1023) / 1024, 1024>>>(y, n);
+  only_large<<<(n + 1023) / 1024, 1024>>>(z, n);
 }
 )");
   INFO(infer::lines_for_file(declaration));
   const auto found = summaries(declaration);
   CHECK(found.at("add_sums") == "in_out y[n], in sums[floor_div(n, 512)]");
-  CHECK(found.at("only_large") == "in_out y[n]");
+  CHECK(found.at("only_large") == "in_out z[n]");
 }
 
 }  // namespace
