@@ -289,7 +289,8 @@ std::vector<bool> loop_branches(const Program& program, const std::vector<Flow>&
 /// nothing.
 class Deciding {
  public:
-  Deciding(const std::vector<Flow>& flows, bool keeps_global, const std::vector<bool>* users = nullptr)
+  Deciding(const std::vector<Flow>& flows, bool keeps_global,
+           const std::vector<bool>* users = nullptr)
       : flows_(flows),
         users_(users),
         before_(flows.size()),
@@ -339,7 +340,8 @@ class Deciding {
                             flow.role == Role::copies || flow.role == Role::multiplies);
     if (decides || is_access) needed.under[flow.condition] |= flow.reads;
     if (decides) needed.under[flow.condition] |= flow.carried;
-    if (decides || (!users_ && flow.role != Role::carries)) needed.under[Needed::kAlways] |= flow.guard;
+    if (decides || (!users_ && flow.role != Role::carries))
+      needed.under[Needed::kAlways] |= flow.guard;
     const bool changes = !(needed == before_[i]) || decides != decides_[i] || loaded != loaded_;
     before_[i] = needed;
     decides_[i] = decides;
