@@ -203,9 +203,9 @@ class KernelRun {
   }
 
   // If loops depend on data, some blocks may be far longer than the executed ones, as that of the
-  // longest row of a sparse matrix is. Returns `clocks`, which is for blocks like the executed ones,
-  // increased if the other blocks have more instructions, or the end of the longest block if that
-  // is later.
+  // longest row of a sparse matrix is. Returns `clocks`, which is for blocks like the executed
+  // ones, increased if the other blocks have more instructions, or the end of the longest block if
+  // that is later.
   double with_longest_block(double clocks, const SmTime& sm) {
     const double executed_mean =
         static_cast<double>(sm.instructions) / static_cast<double>(sm.starts.size());

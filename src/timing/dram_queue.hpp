@@ -6,9 +6,8 @@
 namespace gpuexp {
 
 /// A queue with random arrivals and a constant service time (M/D/1): the mean wait is
-/// service·ρ / (2·(1 - ρ)), with the utilization ρ. On an H200, loads of warps
-/// that wait for each load take such times up to a utilization of 0.5 (docs/prediction.md, "Queues in
-/// front of DRAM").
+/// service·ρ / (2·(1 - ρ)), with the utilization ρ. On an H200, loads of warps that wait for each
+/// load take such times up to a utilization of 0.5 (docs/prediction.md, "Queues in front of DRAM").
 class DramQueue {
  public:
   /// Mean wait in cycles of a request at `now`. `busy`: cycles in which DRAM was busy before, which
@@ -26,8 +25,8 @@ class DramQueue {
  private:
   /// The utilization is that of one to two windows: about two to four microseconds.
   static constexpr double kWindow = 4096;
-  /// Beyond, DRAM's rate limits a kernel, and memory_path.cpp lets requests wait for their turn. Full
-  /// SMs that each load 16 bytes per thread reach nearly DRAM's whole rate, so the wait does not
+  /// Beyond, DRAM's rate limits a kernel, and memory_path.cpp lets requests wait for their turn. If
+  /// all threads of full SMs load 16 bytes, DRAM reaches nearly its whole rate, so the wait does not
   /// increase further.
   static constexpr double kMaxUtilization = 0.85;
 

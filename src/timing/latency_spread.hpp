@@ -82,8 +82,8 @@ constexpr std::uint64_t part_in_one_slice(std::uint64_t sector) {
   return sector / kSectorsPerKib * 2 + sector / kSectorsPerPair % 2;
 }
 
-/// Latency quantiles of lines in L2 or in DRAM, as shares from 0 to 1. Lines in one slice have equal
-/// latency, because they have the same way, and consecutive lines of DRAM are in one row.
+/// Latency quantiles of lines in L2 or in DRAM, as shares from 0 to 1. Lines in one slice have
+/// equal latencies: their requests take the same path, and consecutive lines of DRAM are in one row.
 class SliceShares {
  public:
   /// The share of the sector's line; `drawn` if none of the last 32 slices is the line's slice.

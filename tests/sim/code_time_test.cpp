@@ -259,8 +259,8 @@ double spmv_us(const char* variant, const char* matrix) {
   return time.total_us - time.launch_us;
 }
 
-// A row of a mean of 16 nonzeros has more than 11,000. A thread loads them one after another, in one
-// of 118 blocks.
+// Rows have 16 nonzeros on average, and one row has more than 11,000, which a thread loads one after
+// another in one of 118 blocks.
 TEST_CASE("a launch does not end before the longest row of its matrix", "[code_time]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
