@@ -67,18 +67,23 @@ PointerFit exact_fit(std::vector<Dimension> dimensions) {
   return {kind, std::move(dimensions)};
 }
 
+bool is_touched(const SizedRuns& sized, std::size_t pointer) {
+  return std::ranges::any_of(sized.runs, [&](const ProbeRun& run) {
+    return run.touched.pointers[pointer].is_touched();
+  });
+}
+
 /// A kernel that leaves out the first elements of a buffer usually leaves out as many at its end.
 PointerFit fit_of(const SizedRuns& sized, std::size_t pointer, const ExtentFitter& fitter) {
   std::vector<std::int64_t> ends;
   std::vector<std::int64_t> symmetric;
-  bool is_touched = false;
   for (const ProbeRun& run : sized.runs) {
     const TouchedElements& touched = run.touched.pointers[pointer];
-    is_touched |= touched.is_touched();
     ends.push_back(touched.end);
     symmetric.push_back(touched.end + std::max<std::int64_t>(touched.lowest, 0));
   }
-  if (!is_touched) return {FitKind::untouched, {{"1", std::vector<std::int64_t>(ends.size(), 1)}}};
+  if (!is_touched(sized, pointer))
+    return {FitKind::untouched, {{"1", std::vector<std::int64_t>(ends.size(), 1)}}};
   const auto of_ends = fitter.exact(ends);
   const auto of_symmetric = ends == symmetric ? std::nullopt : fitter.exact(symmetric);
   const bool is_symmetric =
@@ -124,6 +129,30 @@ PointerFit fit_of_minimum(const SizedRuns& sized, std::size_t pointer,
   return {};
 }
 
+/// Whether a run accesses no element of the pointer, as runs of one block do if the kernel leaves
+/// out its first block.
+bool is_left_out(const SizedRuns& sized, std::size_t pointer) {
+  return std::ranges::any_of(sized.runs, [&](const ProbeRun& run) {
+    return !run.touched.pointers[pointer].is_touched();
+  });
+}
+
+/// Whether larger sizes may show more of the kernel.
+bool are_small(const SizedRuns& sized) {
+  const bool has_several_blocks = std::ranges::any_of(
+      sized.runs, [](const ProbeRun& run) { return run.shape.grid.count() > 1; });
+  if (!has_several_blocks) return true;
+  for (std::size_t j = 0; j < sized.fits.size(); ++j)
+    if (is_left_out(sized, j)) return true;
+  return false;
+}
+
+/// A pointer that these runs never access, but runs at other sizes do, has no known size.
+void drop_untouched(SizedRuns& sized, const SizedRuns& other) {
+  for (std::size_t j = 0; j < sized.fits.size(); ++j)
+    if (!is_touched(sized, j) && is_touched(other, j)) sized.fits[j] = {};
+}
+
 std::optional<SizedRuns> runs_at(const KernelProbe& probe, const std::vector<Sizes>& samples,
                                  std::int64_t multiple_of, const std::vector<Contents>& contents,
                                  std::string& why_not) {
@@ -163,28 +192,6 @@ std::ptrdiff_t SizedRuns::explained() const {
     return is_found && std::ranges::any_of(fit.dimensions, follows_parameter);
   });
 }
-
-namespace {
-
-/// Whether a run accesses no element of the pointer: larger sizes may show that the kernel leaves
-/// out its first blocks.
-bool is_left_out(const SizedRuns& sized, std::size_t pointer) {
-  return std::ranges::any_of(sized.runs, [&](const ProbeRun& run) {
-    return !run.touched.pointers[pointer].is_touched();
-  });
-}
-
-/// Whether larger sizes would show more of the kernel.
-bool are_small(const SizedRuns& sized) {
-  const bool has_several_blocks = std::ranges::any_of(
-      sized.runs, [](const ProbeRun& run) { return run.shape.grid.count() > 1; });
-  if (!has_several_blocks) return true;
-  for (std::size_t j = 0; j < sized.fits.size(); ++j)
-    if (is_left_out(sized, j)) return true;
-  return false;
-}
-
-}  // namespace
 
 std::optional<SizedRuns> runs_at_multiples(const KernelProbe& probe, std::int64_t multiple_of,
                                            const std::vector<Contents>& contents,
@@ -245,22 +252,6 @@ std::vector<std::int64_t> multiples_to_try(const KernelProbe& probe) {
     if (std::ranges::find(multiples, common) == multiples.end()) multiples.push_back(common);
   }
   return multiples;
-}
-
-}  // namespace
-
-namespace {
-
-bool is_touched(const SizedRuns& sized, std::size_t pointer) {
-  return std::ranges::any_of(sized.runs, [&](const ProbeRun& run) {
-    return run.touched.pointers[pointer].is_touched();
-  });
-}
-
-/// A pointer that these runs never access, but runs at other sizes do, has no known size.
-void drop_untouched(SizedRuns& sized, const SizedRuns& other) {
-  for (std::size_t j = 0; j < sized.fits.size(); ++j)
-    if (!is_touched(sized, j) && is_touched(other, j)) sized.fits[j] = {};
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace {
 constexpr const char* kLaunch = "launch";
 constexpr double kNsPerUs = 1e3;
 
-/// Instruction limit of a warp in a kernel whose loops end after as many iterations as its data
-/// say. The other blocks have ended without waiting for a block that is not executed.
+/// Instruction limit of a warp whose loops depend on data. It exceeds kMaxInstructionsPerWarp,
+/// because the timed blocks of the kernel have ended, so its blocks do not wait for other blocks.
 constexpr std::uint64_t kMaxInstructionsOfLongest = 1 << 26;
 
 // Tensor instructions other than fp64 lower the clock of the whole SM.
@@ -202,10 +202,10 @@ class KernelRun {
                     count * parameters_.block_interval);
   }
 
-  // If loops depend on data, some blocks may be far longer than the executed ones, as that of the
-  // longest row of a sparse matrix is. Returns `clocks`, which is for blocks like the executed
-  // ones, increased if the other blocks have more instructions, or the end of the longest block if
-  // that is later.
+  // If loops depend on data, some blocks may have far more instructions than the executed ones: the
+  // block with the longest row of a sparse matrix. `clocks` is the launch's time if all blocks are
+  // like the executed ones. Returns it, increased by the ratio of the mean numbers of instructions,
+  // or the cycle in which the longest block ends, whichever is later.
   double with_longest_block(double clocks, const SmTime& sm) {
     const double executed_mean =
         static_cast<double>(sm.instructions) / static_cast<double>(sm.starts.size());
@@ -225,7 +225,8 @@ class KernelRun {
     return std::max(clocks, clocks * ended / blocks + clocks_alone(number));
   }
 
-  // Instructions of the blocks number(0), number(1), …; empty if they have more than `most`.
+  // Warp instructions of the blocks number(0) to number(count - 1). Empty if they have more than
+  // `most` together.
   template <class Number>
   std::vector<std::uint64_t> instructions_of(std::int64_t count, double most,
                                              const Number& number) const {
@@ -239,8 +240,8 @@ class KernelRun {
     return all;
   }
 
-  // Instructions of each block, if a sample has blocks of more than twice the mean. Empty if it has
-  // none, or if executing all blocks would take more than a few seconds.
+  // Warp instructions of each block. Empty if no block of a sample has more than twice the mean of
+  // the sample, or if all blocks together have more than 2^27. `mean` is that of the timed blocks.
   std::vector<std::uint64_t> instructions_of_all(double mean) {
     constexpr double kMostOfSample = 1 << 23;
     constexpr double kMost = 1 << 27;

@@ -109,8 +109,8 @@ class L2Replay {
     std::vector<std::uint64_t> bits_;
   };
 
-  /// A buffer's sampled pages and sums. Each buffer has sums of its own, because the sampled share
-  /// of a buffer of few pages differs from that of others.
+  /// Sampled pages and sums of one buffer. In a buffer of few pages, the sampled share differs from
+  /// that of other buffers, so sums over several buffers could not be scaled.
   struct Buffer {
     SampledPages pages;
     Sums reads = {};

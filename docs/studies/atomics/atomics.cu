@@ -6,14 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                          \
-  do {                                                                                       \
-    const cudaError_t error = (call);                                                        \
-    if (error != cudaSuccess) {                                                              \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error));   \
-      std::exit(1);                                                                          \
-    }                                                                                        \
-  } while (0)
+#include "../check.cuh"
 
 // Each warp's active lanes add to words[lane's word]; all blocks use the same words.
 __global__ void add(unsigned* words, const int* word_of_lane, int lanes, int times) {

@@ -4,14 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CHECK(call)                                                                        \
-  do {                                                                                     \
-    const cudaError_t error = (call);                                                      \
-    if (error != cudaSuccess) {                                                            \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (0)
+#include "../check.cuh"
 
 constexpr int kBlocks = 1056;
 constexpr int kThreads = 256;

@@ -4,14 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                        \
-  do {                                                                                     \
-    const cudaError_t error = (call);                                                      \
-    if (error != cudaSuccess) {                                                            \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
-      std::exit(1);                                                                        \
-    }                                                                                      \
-  } while (0)
+#include "../check.cuh"
 
 constexpr int kAccesses = 8;
 constexpr int kBlocks = 132;
