@@ -225,19 +225,17 @@ class KernelRun {
     return std::max(clocks, clocks * ended / blocks + clocks_alone(number));
   }
 
-  // Warp instructions of the blocks number(0) to number(count - 1). Empty if they have more than
-  // `most` together.
-  template <class Number>
-  std::vector<std::uint64_t> instructions_of(std::int64_t count, double most,
-                                             const Number& number) const {
-    std::vector<std::uint64_t> all;
-    for (std::int64_t i = 0; i < count; ++i) {
+  // Warp instructions of each of the blocks. Empty if they have more than `most` together.
+  std::vector<std::uint64_t> instructions_of(const std::vector<std::int64_t>& numbers,
+                                             double most) const {
+    std::vector<std::uint64_t> each;
+    for (const std::int64_t number : numbers) {
       if (stop_()) throw sim::Stopped("the run was ended");
-      all.push_back(instructions_of(number(i)));
-      most -= static_cast<double>(all.back());
+      each.push_back(instructions_of(number));
+      most -= static_cast<double>(each.back());
       if (most < 0) return {};
     }
-    return all;
+    return each;
   }
 
   // Warp instructions of each block. Empty if no block of a sample has more than twice the mean of
@@ -249,19 +247,21 @@ class KernelRun {
     constexpr std::uint64_t kSeed = 59;
     if (mean * static_cast<double>(blocks_) > kMost) return {};
     launch_.checks.max_instructions = kMaxInstructionsOfLongest;
-    const auto each = [](std::int64_t i) { return i; };
-    const std::int64_t sampled =
-        std::min(kSampled, static_cast<std::int64_t>(kMostOfSample / std::max(mean, 1.0)));
-    if (sampled >= blocks_) return instructions_of(blocks_, kMost, each);
-    const auto sample = instructions_of(sampled, kMost, [&](std::int64_t i) {
-      return static_cast<std::int64_t>(random_bits(kSeed, static_cast<std::uint64_t>(i)) %
-                                       static_cast<std::uint64_t>(blocks_));
-    });
-    if (sample.empty()) return {};
-    const double sum = std::accumulate(sample.begin(), sample.end(), 0.0);
-    const auto most = static_cast<double>(*std::max_element(sample.begin(), sample.end()));
-    if (most * static_cast<double>(sampled) <= 2 * sum) return {};
-    return instructions_of(blocks_, kMost, each);
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(
+        std::min(kSampled, static_cast<std::int64_t>(kMostOfSample / std::max(mean, 1.0)))));
+    if (std::ssize(numbers) < blocks_) {
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<std::int64_t>(random_bits(kSeed, i) %
+                                               static_cast<std::uint64_t>(blocks_));
+      const std::vector<std::uint64_t> sample = instructions_of(numbers, kMost);
+      if (sample.empty()) return {};
+      const double sum = std::accumulate(sample.begin(), sample.end(), 0.0);
+      const auto most = static_cast<double>(*std::max_element(sample.begin(), sample.end()));
+      if (most * static_cast<double>(sample.size()) <= 2 * sum) return {};
+    }
+    numbers.resize(static_cast<std::size_t>(blocks_));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return instructions_of(numbers, kMost);
   }
 
   double clocks_alone(std::int64_t block) const {
