@@ -162,6 +162,7 @@ class AnnotateRun {
   void plan_on_this_gpu() {
     DeviceOptions device;
     device.device = options_.device;
+    use_kernel_files(device, context_.kernel_files);
     std::string no_device;
     gpu_ = open_device(device, no_device);
     if (!gpu_) throw NoGpu(no_device);

@@ -132,8 +132,7 @@ class Run {
   DeviceOptions device_options() {
     DeviceOptions device = options_.device;
     device.others = others_;
-    device.kernel_files = context_.kernel_files.paths();
-    device.module_folders = context_.kernel_files.module_folders();
+    use_kernel_files(device, context_.kernel_files);
     const bool spans_gpus = std::ranges::any_of(
         config_.experiments, [](const Experiment& e) { return static_cast<bool>(e.family->gpus); });
     device.isolated = !options_.no_isolate && (!options_.profile || spans_gpus);

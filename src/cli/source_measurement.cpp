@@ -11,8 +11,7 @@ SourceWorkers::SourceWorkers(const std::array<const own::OwnFiles*, 2>& files, i
   for (std::size_t i = 0; i < files.size(); ++i) {
     DeviceOptions options;
     options.device = device;
-    options.kernel_files = files[i]->paths();
-    options.module_folders = files[i]->module_folders();
+    use_kernel_files(options, *files[i]);
     std::string no_device;
     auto opened = open_device(options, no_device);
     if (!opened) throw DeviceError(no_device, DeviceFault::refused);

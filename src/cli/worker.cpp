@@ -247,6 +247,11 @@ bool is_debugged() {
 
 }  // namespace
 
+void use_kernel_files(DeviceOptions& options, const own::OwnFiles& files) {
+  options.kernel_files = files.paths();
+  options.module_folders = files.module_folders();
+}
+
 std::optional<OpenDevice> open_device(const DeviceOptions& options, std::string& no_device) {
   if (options.isolated) return open_remote(options, no_device);
   auto device = device_of(greeting_of(options.device, 0), no_device);

@@ -29,6 +29,9 @@ struct DeviceOptions {
   std::function<void(const RankProvenance&)> joined = [](const RankProvenance&) {};
 };
 
+/// The worker loads the files that `files` has loaded, with their machine code.
+void use_kernel_files(DeviceOptions& options, const own::OwnFiles& files);
+
 struct OpenDevice {
   DeviceInfo info;
   std::unique_ptr<Executor> executor;
