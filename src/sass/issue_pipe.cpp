@@ -26,7 +26,8 @@ constexpr PipeOfOpcode kPipes[] = {
     {"MOV", IssuePipe::alu},       {"PLOP3", IssuePipe::alu},   {"P2R", IssuePipe::alu},
     {"R2P", IssuePipe::alu},       {"R2UR", IssuePipe::alu},    {"CS2R", IssuePipe::alu},
     {"F2FP", IssuePipe::alu},      {"FCHK", IssuePipe::alu},    {"BMSK", IssuePipe::alu},
-    {"SGXT", IssuePipe::alu},      {"I2FP", IssuePipe::alu},
+    {"SGXT", IssuePipe::alu},      {"I2FP", IssuePipe::alu},    {"VIMNMX3", IssuePipe::alu},
+    {"VOTE", IssuePipe::alu},
 
     {"DFMA", IssuePipe::fp64},     {"DMUL", IssuePipe::fp64},   {"DADD", IssuePipe::fp64},
     {"DSETP", IssuePipe::fp64},
@@ -48,10 +49,10 @@ constexpr PipeOfOpcode kPipes[] = {
 };
 
 bool is_unknown(std::string_view mnemonic) {
-  return is_any_of(mnemonic, {"VOTE", "MATCH", "REDUX", "IDP", "VABSDIFF", "VABSDIFF4", "HSET2",
+  return is_any_of(mnemonic, {"MATCH", "REDUX", "IDP", "VABSDIFF", "VABSDIFF4", "HSET2",
                               "IMNMX", "QSPC", "BMOV", "NANOSLEEP", "STAS", "REDAS",
                               // compute capability 10.0 and later
-                              "IADD", "FMNMX3", "VIMNMX3", "CREDUX"});
+                              "IADD", "FMNMX3", "CREDUX"});
 }
 
 }  // namespace

@@ -127,6 +127,8 @@ struct Scheduler {
   Choice choice;
   bool is_changed = true;
   std::array<double, kIssuedTo> pipe_free{};
+  RegisterPorts ports;
+  const ResidentWarp* issued_last = nullptr;
   ShortQueue<double> queue;  ///< times at which the entries of the memory units' queue are freed
   /// The last intervals in which the scheduler issued no instruction.
   ShortQueue<Gap> gaps;

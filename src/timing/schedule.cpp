@@ -7,7 +7,6 @@
 #include "base/text_parts.hpp"
 #include "device/hardware_sizes.hpp"
 #include "sass/tensor_shape.hpp"
-#include "timing/register_banks.hpp"
 
 namespace gpuexp {
 
@@ -21,18 +20,30 @@ bool is_warpgroup_product(std::string_view mnemonic) {
 // table "Throughput of Native Arithmetic Instructions"). If the rate of fp32 multiply-adds is twice
 // this rate, half of the FMA lanes multiply integers.
 constexpr double kIntegerProducts = 64;
+/// Cycles for which an instruction occupies half of the FMA lanes.
+constexpr double kClocksOfHalf = kSchedulersPerSm * kWarpThreads / kIntegerProducts;
+
+bool is_wide_product(std::string_view opcode) {
+  return opcode.starts_with("IMAD.WIDE") || opcode.starts_with("IMAD.HI");
+}
+
+IssuedTo issued_to_fma(std::string_view opcode) {
+  if (is_wide_product(opcode)) return IssuedTo::fma_wide;
+  if (is_any_of(mnemonic_of(opcode), {"IMAD", "VIADD"}) || opcode.starts_with("HADD2.F32"))
+    return IssuedTo::fma_heavy;
+  return is_any_of(mnemonic_of(opcode), {"HFMA2", "HMUL2", "HADD2"}) ? IssuedTo::fma_both
+                                                                    : IssuedTo::fma;
+}
 
 IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
-  const std::string_view mnemonic = mnemonic_of(listed.opcode);
   switch (pipe) {
-    case IssuePipe::fma: return mnemonic == "IMAD" ? IssuedTo::fma_heavy : IssuedTo::fma;
+    case IssuePipe::fma: return issued_to_fma(listed.opcode);
     case IssuePipe::alu: return IssuedTo::alu;
     case IssuePipe::fp64: return IssuedTo::fp64;
     case IssuePipe::xu: return IssuedTo::xu;
     case IssuePipe::lsu: return IssuedTo::memory;
-    case IssuePipe::tensor:
-      return tensor_multiply_adds(listed.opcode) > 0 ? IssuedTo::tensor : IssuedTo::fma;
-    default: return IssuedTo::none;
+    case IssuePipe::tensor: return IssuedTo::tensor;
+    default: return listed.opcode.starts_with("REDUX") ? IssuedTo::xu : IssuedTo::none;
   }
 }
 
@@ -40,11 +51,15 @@ double pipe_clocks(IssuedTo to, std::string_view opcode, const SmParameters& par
   switch (to) {
     // The FMA pipe has two halves.
     case IssuedTo::fma: return 2 * kSchedulersPerSm / parameters.rates.fma;
-    case IssuedTo::fma_heavy: return kSchedulersPerSm * kWarpThreads / kIntegerProducts;
+    case IssuedTo::fma_heavy:
+    case IssuedTo::fma_both: return kClocksOfHalf;
+    // A product of 64 bits takes two passes.
+    case IssuedTo::fma_wide: return 2 * kClocksOfHalf;
     case IssuedTo::alu: return kSchedulersPerSm / parameters.rates.alu;
     case IssuedTo::fp64: return kSchedulersPerSm / parameters.rates.fp64;
     case IssuedTo::xu: return kSchedulersPerSm / parameters.rates.xu;
     case IssuedTo::tensor: {
+      if (opcode.starts_with("HFMA2.MMA")) return kClocksOfHalf;
       const auto pipe = tensor_pipe(opcode);
       const auto& rates = is_warpgroup_product(mnemonic_of(opcode)) ? parameters.wgmma_operations
                                                                     : parameters.tensor_operations;
@@ -181,14 +196,15 @@ TimedOp timed(const ListedInstruction& listed, IssuePipe pipe, const SmParameter
 Schedule schedule_of(const sim::Program& program, const SmParameters& parameters) {
   Schedule schedule;
   schedule.ops.reserve(program.ops.size());
-  RegisterBanks banks;
+  RegisterReuse reuse;
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const ListedInstruction& listed = program.listed[i];
     TimedOp op = timed(listed, program.classes[i].pipe, parameters);
-    const double operand_clocks = banks.clocks(program.ops[i], op.control);
+    const OperandReads reads =
+        reuse.reads(program.ops[i], op.control, is_wide_product(listed.opcode));
     // Other pipes read operands of several registers over several cycles.
-    if (op.to == IssuedTo::fma || op.to == IssuedTo::fma_heavy || op.to == IssuedTo::alu)
-      op.operand_clocks = operand_clocks;
+    const IssuePipe pipe = program.classes[i].pipe;
+    if (pipe == IssuePipe::fma || pipe == IssuePipe::alu) op.reads = reads;
     const std::string_view mnemonic = mnemonic_of(listed.opcode);
     // The duration of NANOSLEEP is up to twice the given time.
     if (mnemonic == "NANOSLEEP" && schedule.refusal.empty())

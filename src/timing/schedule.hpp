@@ -7,17 +7,21 @@
 
 #include "sim/program.hpp"
 #include "timing/control.hpp"
+#include "timing/register_banks.hpp"
 #include "timing/sm_parameters.hpp"
 #include "timing/warp_state.hpp"
 
 namespace gpuexp {
 
 /// Pipes of one SM quarter. Half of the FMA lanes are heavy: only they multiply integers. Products
-/// of wgmma use the tensor cores of all four quarters.
+/// of 64 bits (IMAD.WIDE, IMAD.HI) use the ALU, too, and HFMA2 uses both halves of the FMA lanes
+/// (docs/studies/instruction_issue). Products of wgmma use the tensor cores of all four quarters.
 enum class IssuedTo : std::uint8_t {
   none,
   fma,
   fma_heavy,
+  fma_wide,  ///< the heavy half and the ALU
+  fma_both,
   alu,
   fp64,
   xu,
@@ -25,7 +29,7 @@ enum class IssuedTo : std::uint8_t {
   memory,
   products
 };
-inline constexpr std::size_t kIssuedTo = 9;
+inline constexpr std::size_t kIssuedTo = 11;
 
 struct TimedOp {
   enum class Kind : std::uint8_t {
@@ -57,7 +61,7 @@ struct TimedOp {
   double pipe_clocks = 0;
   /// Cycles until the scoreboard is released; unused if memory determines the time.
   double latency = 0;
-  double operand_clocks = 0;
+  OperandReads reads;            ///< registers that the FMA lanes or the ALU read
   bool passes_l1 = false;        ///< L1 does not keep the data that the instruction reads
   bool copies = false;           ///< the instruction is a cp.async copy
   bool may_end_barrier = false;  ///< may complete a barrier without waiting at it

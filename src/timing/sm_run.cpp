@@ -275,12 +275,26 @@ void SmRun::resume_after_iterations() {
 }
 
 void SmRun::take_pipe(Scheduler& scheduler, const TimedOp& op, double now) {
-  auto to = static_cast<std::size_t>(op.to);
-  // fp32 instructions use the FMA half that is free; integer instructions need the heavy half.
-  if (op.to == IssuedTo::fma && scheduler.pipe_free[to] > now)
-    to = static_cast<std::size_t>(IssuedTo::fma_heavy);
-  scheduler.pipe_free[to] = now + op.pipe_clocks;
-  pipe_clocks_[to] += op.pipe_clocks;
+  const auto take = [&](IssuedTo to, double clocks) {
+    const auto pipe = static_cast<std::size_t>(to);
+    scheduler.pipe_free[pipe] = now + clocks;
+    pipe_clocks_[pipe] += clocks;
+  };
+  const auto is_free = [&](IssuedTo to) {
+    return scheduler.pipe_free[static_cast<std::size_t>(to)] <= now;
+  };
+  switch (op.to) {
+    // fp32 instructions use the FMA half that is free.
+    case IssuedTo::fma:
+      return take(is_free(IssuedTo::fma) ? IssuedTo::fma : IssuedTo::fma_heavy, op.pipe_clocks);
+    case IssuedTo::fma_wide:
+      take(IssuedTo::alu, op.pipe_clocks / 2);
+      return take(IssuedTo::fma_heavy, op.pipe_clocks);
+    case IssuedTo::fma_both:
+      take(IssuedTo::fma, op.pipe_clocks);
+      return take(IssuedTo::fma_heavy, op.pipe_clocks);
+    default: return take(op.to, op.pipe_clocks);
+  }
 }
 
 void SmRun::issue_next() {
@@ -324,7 +338,12 @@ void SmRun::issue(Scheduler& scheduler, ResidentWarp& warp, double now) {
   while (!scheduler.queue.empty() && scheduler.queue.front() <= now)
     scheduler.queue.pop_front();
   take_pipe(scheduler, op, now);
-  scheduler.free_at = now + 1 + op.operand_clocks;
+  const bool stayed = scheduler.issued_last == &warp;
+  scheduler.issued_last = &warp;
+  const double delay =
+      scheduler.ports.read(stayed ? op.reads.after_own : op.reads.after_other, now);
+  time_.places[warp.next][WarpState::dispatch_stall] += delay;
+  scheduler.free_at = now + 1 + delay;
   scheduler.last = op.control.stays ? &warp : nullptr;
   warp.waits_from = now + 1;
   const double stall = std::max(1u, op.control.stall);
@@ -348,7 +367,6 @@ double SmRun::step(ResidentWarp& warp, double now) {
   const sim::Executed executed = warp.block->block->step(*warp.warp);
   ++time_.instructions;
   ++cluster.instructions;
-  time_.places[executed.place][WarpState::dispatch_stall] += op.operand_clocks;
   const Served served = access_.end(executed.lanes != 0);
   time_.lookups[executed.place] += warp.block->sm->memory.take_lookups();
   warp.block->has_requested =

@@ -29,7 +29,11 @@ std::array<double, kIssuedTo> earliest_issue_times(const Scheduler& scheduler) {
   std::array<double, kIssuedTo> from = scheduler.pipe_free;
   const auto at = [&](IssuedTo to) -> double& { return from[static_cast<std::size_t>(to)]; };
   at(IssuedTo::none) = at(IssuedTo::products) = 0;
-  at(IssuedTo::fma) = std::min(at(IssuedTo::fma), at(IssuedTo::fma_heavy));
+  const double half = at(IssuedTo::fma);
+  const double heavy = at(IssuedTo::fma_heavy);
+  at(IssuedTo::fma) = std::min(half, heavy);
+  at(IssuedTo::fma_both) = std::max(half, heavy);
+  at(IssuedTo::fma_wide) = std::max(heavy, at(IssuedTo::alu));
   if (scheduler.queue.size() >= kQueueLength)
     at(IssuedTo::memory) = scheduler.queue[scheduler.queue.size() - kQueueLength];
   for (double& when : from)
