@@ -9,7 +9,7 @@
 
 namespace gpuexp {
 
-inline constexpr std::size_t kRegisterBanks = 2;  ///< of registers with even and odd numbers
+inline constexpr std::size_t kRegisterBanks = 2;  ///< one of even and one of odd registers
 
 /// Number of registers that an instruction reads from each bank.
 using BankReads = std::array<std::uint8_t, kRegisterBanks>;
@@ -23,8 +23,8 @@ struct OperandReads {
 
 /// An instruction that marks an operand for reuse keeps its register in a cache with one entry for
 /// each operand position and bank. The warp's next instruction that reads this position and bank
-/// finds the register there, or replaces it (Huerta et al., Analyzing Modern NVIDIA GPU cores, 2025,
-/// section 5.3; docs/studies/instruction_issue measures it on an H200).
+/// finds the register there, or replaces it (Huerta et al., Analyzing Modern NVIDIA GPU cores,
+/// arXiv:2503.20481; docs/studies/instruction_issue measures it on an H200).
 class RegisterReuse {
  public:
   /// The reads of `op`. Call for every instruction, in program order. A register that several

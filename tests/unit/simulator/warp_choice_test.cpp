@@ -26,6 +26,12 @@ double could_issue(const Scheduler& scheduler, const ResidentWarp& warp) {
     case IssuedTo::none:
     case IssuedTo::products: break;  // no warp here is in a warpgroup
     case IssuedTo::fma: pipe = std::min(free_at(to), free_at(IssuedTo::fma_heavy)); break;
+    case IssuedTo::fma_wide:
+      pipe = std::max(free_at(IssuedTo::fma_heavy), free_at(IssuedTo::alu));
+      break;
+    case IssuedTo::fma_both:
+      pipe = std::max(free_at(IssuedTo::fma), free_at(IssuedTo::fma_heavy));
+      break;
     case IssuedTo::memory: {
       const std::size_t queued = scheduler.queue.size();
       pipe = queued < kQueue ? free_at(to) : scheduler.queue[queued - kQueue];
