@@ -14,8 +14,8 @@ inline constexpr std::size_t kRegisterBanks = 2;  ///< one of even and one of od
 /// Number of registers that an instruction reads from each bank.
 using BankReads = std::array<std::uint8_t, kRegisterBanks>;
 
-/// Registers that an instruction reads: if its warp issued the previous instruction of its scheduler,
-/// and if another warp did, so that no register is kept for reuse.
+/// Registers that an instruction reads: if its warp also issued the scheduler's previous
+/// instruction, and if another warp did, so that no register is kept for reuse.
 struct OperandReads {
   BankReads after_own{};
   BankReads after_other{};
@@ -28,8 +28,8 @@ struct OperandReads {
 class RegisterReuse {
  public:
   /// The reads of `op`. Call for every instruction, in program order. A register that several
-  /// operands name is read once. A wide product, IMAD.WIDE or IMAD.HI, adds a pair of registers, and
-  /// reads its operands once for each half of the result.
+  /// operands name is read once. A wide product, IMAD.WIDE or IMAD.HI, adds a pair of registers,
+  /// and reads its operands once for each half of the result.
   OperandReads reads(const sim::Op& op, const Control& control, bool is_wide_product);
 
  private:
