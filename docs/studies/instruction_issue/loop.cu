@@ -1,6 +1,6 @@
-// The loop whose 128 FFMA instructions patterns.py replaces. patterns.py compiles this file once for each
-// pattern, with loop_ and the pattern's name as KERNEL. No result depends on the replaced instructions' order, and the
-// address that is written to does not depend on them.
+// The loop whose 128 FFMA instructions patterns.py replaces. patterns.py compiles it once for each pattern, with loop_ and the
+// pattern's name as KERNEL. The replaced instructions change neither the number of iterations nor the address of the result, whose
+// value has no meaning.
 extern "C" __global__ void __launch_bounds__(1024) KERNEL(int iterations, float* out) {
   constexpr int kChains = 8;
   constexpr int kSteps = 16;

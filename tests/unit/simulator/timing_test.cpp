@@ -29,7 +29,7 @@ TEST_CASE("the encoding of an instruction determines when it can issue", "[timin
 
 TEST_CASE("a warp issues by its stall counts, a scheduler once per cycle", "[timing]") {
   const auto clocks_of = [](unsigned stalled, unsigned warps) {
-    const std::string multiply = line("FFMA R0, R1, R4, R6", stall(stalled));
+    const std::string multiply = line("FFMA R0, R1, R4, RZ", stall(stalled));
     const std::string nothing = repeated(1, kExit);
     return TimedRun(repeated(100, multiply) + kExit, warps * sim::kLanes).clocks() -
            TimedRun(nothing, warps * sim::kLanes).clocks();
@@ -46,14 +46,36 @@ TEST_CASE("pipes have a rate per cycle", "[timing]") {
   const auto clocks_of = [](const std::string& instruction) {
     return TimedRun(repeated(100, line(instruction, stall(1))) + kExit).clocks() / 100;
   };
-  CHECK(clocks_of("FFMA R0, R1, R4, R6") == Approx(1).margin(0.1));
+  CHECK(clocks_of("FFMA R0, R1, R4, RZ") == Approx(1).margin(0.1));
+  CHECK(clocks_of("FFMA R0, R1, R4, R6") == Approx(2).margin(0.1));  // R4 and R6 share a bank
   CHECK(clocks_of("IMAD R0, R1, R4, R6") == Approx(2).margin(0.1));
+  CHECK(clocks_of("IMAD.WIDE R8, R1, R4, RZ") == Approx(4).margin(0.1));
+  CHECK(clocks_of("VIADD R0, R1, 0x2") == Approx(2).margin(0.1));
+  CHECK(clocks_of("HFMA2 R0, R1, R4, RZ") == Approx(2).margin(0.1));
   CHECK(clocks_of("IADD3 R0, R1, R4, R6") == Approx(2).margin(0.1));
   CHECK(clocks_of("MUFU.EX2 R0, R1") == Approx(8).margin(0.2));
   // A warp delayed by a pipe waits for no other reason.
   const SmTime time = TimedRun(repeated(100, line("MUFU.EX2 R0, R1", stall(1))) + kExit).time();
   CHECK(all_of(time).largest() == WarpState::math_pipe_throttle);
   CHECK(all_of(time)[WarpState::not_selected] == 0);
+}
+
+TEST_CASE("instructions that use several pipes delay those of each", "[timing]") {
+  // Cycles of a pair of instructions on an H200: docs/studies/instruction_issue/issue.csv.
+  const auto clocks_of = [](const std::string& first, const std::string& second) {
+    const std::string pair = line(first, stall(1)) + line(second, stall(1));
+    return TimedRun(repeated(100, pair) + kExit).clocks() / 100;
+  };
+  const std::string wide = "IMAD.WIDE R8, R1, R4, RZ";
+  const std::string half = "HFMA2 R0, R1, R4, RZ";
+  const std::string logic = "LOP3.LUT R0, R1, R4, RZ, 0x96, !PT";
+  const std::string product = "FFMA R0, R1, R4, RZ";
+  CHECK(clocks_of(wide, logic) == Approx(4).margin(0.1));
+  CHECK(clocks_of(wide, product) == Approx(4).margin(0.1));
+  CHECK(clocks_of("IMAD.WIDE R8, R2, 0x4, R12", product) == Approx(5).margin(0.1));
+  CHECK(clocks_of(half, product) == Approx(4).margin(0.1));
+  CHECK(clocks_of(half, logic) == Approx(2).margin(0.1));
+  CHECK(clocks_of("VIADD R0, R1, 0x2", product) == Approx(2).margin(0.1));
 }
 
 TEST_CASE("a ready warp waits as not selected while another issues", "[timing]") {
@@ -507,7 +529,7 @@ TEST_CASE("the latency of a warp does not depend on the number of warps", "[timi
   const std::string chain =
       repeated(10, line("LDG.E R0, desc[UR4][R2.64]", loads) + line("FADD R0, R0, R0", uses));
   const std::string code =
-      TimedRun::address() + chain + repeated(100, line("FFMA R4, R5, R6, R7", stall(1))) + kExit;
+      TimedRun::address() + chain + repeated(100, line("FFMA R4, R5, R6, RZ", stall(1))) + kExit;
   const SmTime alone = TimedRun(code).time();
   const SmTime together = TimedRun(code, 32 * sim::kLanes).time();
   CHECK(alone.busy[SmPart::latency] == Approx(alone.clocks).epsilon(0.02));
