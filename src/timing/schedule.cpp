@@ -43,6 +43,8 @@ IssuedTo issued_to(const ListedInstruction& listed, IssuePipe pipe) {
     case IssuePipe::xu: return IssuedTo::xu;
     case IssuePipe::lsu: return IssuedTo::memory;
     case IssuePipe::tensor: return IssuedTo::tensor;
+    // Hardware counters count REDUX for no pipe. It has the rate of the XU
+    // (docs/studies/instruction_issue).
     default: return listed.opcode.starts_with("REDUX") ? IssuedTo::xu : IssuedTo::none;
   }
 }

@@ -13,9 +13,9 @@
 
 namespace gpuexp {
 
-/// Pipes of one SM quarter. Half of the FMA lanes are heavy: only they multiply integers. Products
-/// of 64 bits (IMAD.WIDE, IMAD.HI) use the ALU, too, and HFMA2 uses both halves of the FMA lanes
-/// (docs/studies/instruction_issue). Products of wgmma use the tensor cores of all four quarters.
+/// Pipes of one SM quarter. Half of the FMA lanes are heavy: only they multiply integers. IMAD.WIDE
+/// and IMAD.HI, whose product has 64 bits, also use the ALU, and HFMA2 uses both halves of the FMA
+/// lanes (docs/studies/instruction_issue). wgmma uses the tensor cores of all four quarters.
 enum class IssuedTo : std::uint8_t {
   none,
   fma,
