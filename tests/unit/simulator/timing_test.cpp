@@ -78,7 +78,7 @@ TEST_CASE("a warp waits for the slowest of its lines", "[timing]") {
   Control uses = stall(2);
   uses.waits = 1;
   const std::string code = TimedRun::address() + line("S2R R1, SR_TID.X", stall(10)) +
-                           line("IMAD R2, R1, 0x4, R2", stall(6)) +
+                           line("IMAD R2, R1, 0x40, R2", stall(6)) +
                            line("LDG.E R0, desc[UR4][R2.64]", loads) + line("MOV R1, R0", uses) +
                            kExit;
   const auto clocks_of = [&](const LatencySpread& spread, unsigned warps) {
@@ -90,7 +90,7 @@ TEST_CASE("a warp waits for the slowest of its lines", "[timing]") {
   const double mean = clocks_of(kNoSpread, 1);
   CHECK(clocks_of(kDramSpread, 1) >= mean + (kDramSpread.ratios.front() - 1) * 600 - 1);
   CHECK(clocks_of(kDramSpread, 1) <= mean + (kDramSpread.ratios.back() - 1) * 600 + 1);
-  // The slowest of 32 lines is almost certainly within the slowest 10 %.
+  // 32 warps load 64 KiB from 128 slices. The slowest is almost certainly within the slowest 10 %.
   CHECK(clocks_of(kDramSpread, 32) > clocks_of(kNoSpread, 32) + (kDramSpread.at(0.9) - 1) * 600);
   CHECK(clocks_of(kDramSpread, 32) == clocks_of(kDramSpread, 32));
 }
