@@ -381,6 +381,9 @@ GlobalTouch AccessMemo::touch(const MemoryAccess& access) {
   touch.tag_wavefronts = counts.tag_wavefronts;
   touch.bank_wavefronts = counts.bank_wavefronts;
   touch.missed_wavefronts = counts.missed_wavefronts;
+  touch.has_partial_sectors =
+      static_cast<std::size_t>(std::popcount(access.lanes)) * access.width <
+      touch.count << kSectorShift;
   const bool is_other = access.shape.pattern == Pattern::other;
   const std::uint64_t first = access.address[0] >> kSectorShift;
   for (std::size_t i = 0; i < touch.count; ++i)

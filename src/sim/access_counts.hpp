@@ -89,6 +89,7 @@ struct GlobalTouch {
   unsigned tag_wavefronts = 0;
   unsigned bank_wavefronts = 0;
   unsigned missed_wavefronts = 0;
+  bool has_partial_sectors = false;  ///< the lanes' words do not fill all sectors
 };
 GlobalTouch touch_of(const MemoryAccess& access);
 

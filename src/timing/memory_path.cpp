@@ -236,6 +236,7 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
   double done = read;
   bool line_is_present = false;
   LineCosts costs(kStoreCosts);
+  const bool waits_for_l2 = l2_write_.free_at() > read + parameters_.l2_latency;
   for (std::size_t i = 0; i < touch.count; ++i) {
     // Stores stay in L1 and, except to local memory, are written through to L2. A store hits if L1
     // holds the line, even without the sector: if two warps write the halves of a line, an H200
@@ -247,6 +248,9 @@ Served MemoryPath::store(double now, const sim::GlobalTouch& touch) {
     if (!line_is_present && parameters_.repeats.stored > 0)
       load_repeats_.add(read, parameters_.repeats.stored);
     l1_.put(touch.sectors[i], read);
+    if (touch.has_partial_sectors &&
+        partial_stores_.joins(warp_, touch.sectors[i], read, waits_for_l2))
+      continue;
     if (touch.sectors[i] < kLocalSectors)
       done = store_to_l2(read, touch.sectors[i], costs.next(touch.sectors[i]));
   }

@@ -13,6 +13,7 @@
 #include "timing/cycle_sums.hpp"
 #include "timing/dram_queue.hpp"
 #include "timing/latency_spread.hpp"
+#include "timing/partial_stores.hpp"
 #include "timing/sector_cache.hpp"
 #include "timing/server.hpp"
 #include "timing/sm_busy.hpp"
@@ -138,8 +139,12 @@ class MemoryPath {
         requested_(requested),
         draw_(draws) {}
 
-  /// Sets the number of the block that makes the following accesses.
-  void set_block(std::uint64_t number) { block_ = number; }
+  /// Sets the number of the block, and the SM's number of the warp, that make the following
+  /// accesses.
+  void set_warp(std::uint64_t block, std::uint64_t warp) {
+    block_ = block;
+    warp_ = warp;
+  }
 
   /// Loads from global or local memory at `now`. With `passes_l1`, L1 neither provides nor keeps
   /// the sectors.
@@ -214,9 +219,11 @@ class MemoryPath {
   double l2_reads_ = 0;
   double l2_writes_ = 0;
   const BehindL1& behind_;
+  PartialStores partial_stores_;
   AtomicUnits atomics_;
   BlockSectors& requested_;
   std::uint64_t block_ = 0;
+  std::uint64_t warp_ = 0;
   std::optional<double> first_load_at_;  ///< when the kernel's first load reaches L2
   double acknowledged_at_ = 0;           ///< when L2's answer to the last store arrives
   double max_latency_ = 0;    ///< largest latency of a sector of the current access, in cycles

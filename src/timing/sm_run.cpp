@@ -362,7 +362,7 @@ double SmRun::step(ResidentWarp& warp, double now) {
   const TimedOp& op = schedule_.ops[warp.next];
   ResidentCluster& cluster = *warp.block->cluster;
   access_.begin(warp, op, now);
-  warp.block->sm->memory.set_block(cluster.number);
+  warp.block->sm->memory.set_warp(cluster.number, warp.place);
   const double reads = warp.block->sm->memory.l2_reads();
   const sim::Executed executed = warp.block->block->step(*warp.warp);
   ++time_.instructions;

@@ -229,6 +229,35 @@ TEST_CASE("cp.async bypasses the data stage, and loads do not", "[timing]") {
   CHECK(loading.shared(0, 1).done >= 10 + 23);
 }
 
+/// Sectors that reach L2 if a warp stores `parts` words of each of 32 sectors, one word of every
+/// sector per instruction.
+double stored_sectors(unsigned parts, unsigned width) {
+  const SmParameters f = parameters();
+  OwnMemory memory(f);
+  for (unsigned part = 0; part < parts; ++part) {
+    sim::Lanes64 words;
+    for (unsigned lane = 0; lane < sim::kLanes; ++lane)
+      words[lane] = TimedRun::buffer() + 32 * lane + width * part;
+    const sim::MemoryAccess access{sim::Space::global, sim::Access::store, width, sim::kAllLanes,
+                                   words};
+    memory.store(16 * part, sim::touch_of(access));
+  }
+  return memory.l2_writes();
+}
+
+TEST_CASE("L2 receives parts of sectors that follow one another as one sector", "[timing]") {
+  CHECK(stored_sectors(1, 4) == 32);
+  CHECK(stored_sectors(8, 4) == 32);
+  CHECK(stored_sectors(2, 16) == 32);
+  // Whole sectors do not join.
+  sim::GlobalTouch whole = one_line();
+  const SmParameters f = parameters();
+  OwnMemory memory(f);
+  for (int i = 0; i < 4; ++i)
+    memory.store(i, whole);
+  CHECK(memory.l2_writes() == 16);
+}
+
 /// Cycles until the last of 4096 lines has been loaded, stored, or both.
 double clocks_of_lines(const SmParameters& f, bool loads, bool stores) {
   OwnMemory memory(f);
@@ -267,7 +296,7 @@ TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing
   atomics.behind.dram_write_share = 0;
   const auto first_atomic = [&] {
     OwnMemory memory(atomics);
-    memory.set_block(1);
+    memory.set_warp(1, 0);
     sim::Lanes64 words;
     for (unsigned lane = 0; lane < sim::kLanes; ++lane)
       words[lane] = 128 + 4 * lane;
@@ -279,7 +308,7 @@ TEST_CASE("lines from DRAM and newly written lines share a port of L2", "[timing
   CHECK(first_atomic() == Approx(atomics.dram_latency));
   // A line that the block wrote before is not new.
   OwnMemory again(f);
-  again.set_block(1);
+  again.set_warp(1, 0);
   const double once = again.store(0, one_line()).done;
   CHECK(again.store(0, one_line()).done == Approx(once + 4 * f.behind.l2_write_clocks));
 }
