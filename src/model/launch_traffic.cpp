@@ -58,8 +58,9 @@ class GridReplay {
       const std::vector<std::int64_t> shifts =
           part.is_scattered ? std::vector<std::int64_t>() : grid_.shifts(part);
       if (!part.is_scattered) find_shifts(shifts, parts_.back());
-      if (!part.writes) count_readers(shifts, part);
+      if (!part.writes && !grid_.has_parts_of_each_block) count_readers(shifts, part);
     }
+    if (grid_.has_parts_of_each_block) count_readers_of_parts();
     find_phases(static_cast<double>(kernel.l1_bytes));
     double resident_sectors = 0;
     for (const GridPart& part : grid_.parts)
@@ -148,6 +149,46 @@ class GridReplay {
         reads_by_sms_.add(sms, of_block * static_cast<double>(last - first));
         first = last;
       }
+    }
+  }
+
+  // Counts the readers of each sector, because blocks with parts of their own have equal ranges
+  // instead of equal shifts. Each of the few blocks has its own SM.
+  void count_readers_of_parts() {
+    struct Edge {
+      std::uint64_t sector;
+      int readers;  ///< 1 at the first sector of a range, -1 after its last sector
+    };
+    std::map<std::int64_t, std::vector<Edge>> gpcs;
+    for (std::int64_t block = 0; block < grid_.grid.count(); ++block) {
+      std::vector<ByteRange> sectors;
+      for (const GridPart& part : grid_.parts) {
+        if (part.writes || part.is_scattered || grid_.shift(part, block) == GridPart::kNothing)
+          continue;
+        for (const auto& ranges : part.phases) {
+          for (const ByteRange& range : ranges)
+            sectors.push_back({range.begin / kSectorSize, (range.end - 1) / kSectorSize + 1});
+        }
+      }
+      join(sectors);
+      auto& edges = gpcs[gpc_of(block % sms_, sms_)];
+      for (const ByteRange& range : sectors)
+        edges.insert(edges.end(), {{range.begin, 1}, {range.end, -1}});
+    }
+    for (auto& [gpc, edges] : gpcs) {
+      std::ranges::sort(edges, std::ranges::less(), &Edge::sector);
+      std::uint64_t from = 0;
+      int readers = 0;
+      for (const Edge& edge : edges) {
+        if (readers > 0)
+          reads_by_sms_.add(static_cast<std::size_t>(readers),
+                            readers * static_cast<double>(edge.sector - from));
+        from = edge.sector;
+        readers += edge.readers;
+      }
+    }
+    for (const GridPart& part : grid_.parts) {
+      if (part.is_scattered && !part.writes) count_readers({}, part);
     }
   }
 

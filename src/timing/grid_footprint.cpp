@@ -82,6 +82,7 @@ class GridProbe {
   static constexpr std::int64_t kMaxPeriod = 32;
 
   void execute_all() {
+    result_.has_parts_of_each_block = true;
     for (std::int64_t i = 0; i < grid_.count(); ++i) {
       for (PlaceFootprint& place : footprint_of(launch_, sim::place_at(grid_, i), stop_)) {
         GridPart part = new_part(place);

@@ -37,6 +37,8 @@ struct GridFootprint {
   Extent block;  ///< block whose ranges are in `parts`
   std::size_t phases = 0;
   std::vector<GridPart> parts;
+  /// Whether all blocks were executed, so that each part has the ranges of a single block.
+  bool has_parts_of_each_block = false;
   std::string refusal;  ///< why the footprint is unknown; empty if it is known
 
   /// Distance in bytes from the ranges in `parts` to the ranges of block `number`, or

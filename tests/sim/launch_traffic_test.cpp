@@ -390,6 +390,9 @@ TEST_CASE("blocks of a product share reads within their GPC, and blocks of a cop
   const std::map<std::string, Value> square{
       {"m", std::int64_t{512}}, {"n", std::int64_t{512}}, {"k", std::int64_t{64}}};
   CHECK(share_of_several("matmul", "smem_tile", square, 264) > 0.9);
+  // 16 blocks, all of which are executed
+  CHECK(share_of_several("matmul", "coarsen_2d", square, 264) == 1);
+  CHECK(share_of_several("vector_width", "copy_4b", {{"n", std::int64_t{1} << 11}}, 1056) == 0);
   CHECK(share_of_several("vector_width", "copy_4b", {{"n", std::int64_t{1} << 18}}, 1056) == 0);
   CHECK(share_of_several("gather", "gather_random", {{"n", std::int64_t{1} << 18}}, 1056) == 0);
 }
