@@ -6,6 +6,7 @@
 
 #include "base/random_bits.hpp"
 #include "device/hardware_sizes.hpp"
+#include "model/back_to_back.hpp"
 #include "model/kernel_parameters.hpp"
 #include "sass/tensor_shape.hpp"
 #include "timing/schedule.hpp"
@@ -239,10 +240,10 @@ class KernelRun {
   }
 
   // Warp instructions of each block. Empty if no block of a sample has more than twice the mean of
-  // the sample, or if all blocks together have more than 2^27. `mean` is that of the timed blocks.
+  // the sample, or if all blocks together have more than 2^28. `mean` is that of the timed blocks.
   std::vector<std::uint64_t> instructions_of_all(double mean) {
     constexpr double kMostOfSample = 1 << 23;
-    constexpr double kMost = 1 << 27;
+    constexpr double kMost = 1 << 28;
     constexpr std::int64_t kSampled = 1024;
     constexpr std::uint64_t kSeed = 59;
     if (mean * static_cast<double>(blocks_) > kMost) return {};
@@ -419,18 +420,18 @@ double CodeTimeModel::kernel_latency_us() const {
                                      : *ceilings_.floor_graph_us;
 }
 
-// kernel_latency is the latency of kernels with a store, whose acknowledgement is also part of the
-// time of each kernel.
 double CodeTimeModel::further_us() const {
-  if (mode_ == Mode::graph) return *ceilings_.floor_graph_us;
-  return std::max(*ceilings_.floor_graph_us,
-                  kernel_latency_us() - *ceilings_.l2_latency_ns / kNsPerUs);
+  return *next_kernel_us(mode_, ceilings_);
+}
+
+std::optional<double> CodeTimeModel::first_us() const {
+  return is_back_to_back(mode_) ? next_kernel_us(mode_, ceilings_) : ceilings_.floor_us(mode_);
 }
 
 // A fill takes about as long as a kernel with a store in a stream. In an H200's graphs, a fill
 // delays the next kernel by 1.8 µs (docs/studies/kernel_start/fills.csv).
 double CodeTimeModel::launch_us(double launches, double fills) const {
-  return *ceilings_.floor_us(mode_) + (launches - 1) * further_us() + fills * kernel_latency_us();
+  return *first_us() + (launches - 1) * further_us() + fills * kernel_latency_us();
 }
 
 CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
@@ -438,7 +439,7 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
                                     const std::vector<KernelTraffic>& traffic, KernelTimes* known,
                                     double fills) const {
   CodeTime result;
-  if (!ceilings_.floor_us(mode_) || !is_complete(ceilings_)) {
+  if (!first_us() || !is_complete(ceilings_)) {
     result.refusal = "ceilings that a time needs are not known for this device";
     return result;
   }
@@ -470,6 +471,16 @@ CodeTime CodeTimeModel::launch_time(sim::Simulator& simulator,
   result.further_us = further_us();
   result.total_us += result.launch_us;
   isolated_us[kLaunch] = result.launch_us;
+  if (is_back_to_back(mode_)) {
+    const auto total_us =
+        back_to_back_us(mode_, result.total_us, result.launches + fills, ceilings_);
+    if (!total_us) {
+      result.refusal = "the host's time for a launch is not known for this device";
+      return result;
+    }
+    if (*total_us > result.total_us) isolated_us["host"] = *total_us;
+    result.total_us = *total_us;
+  }
   result.terms = longest_first(isolated_us);
   return result;
 }

@@ -46,6 +46,7 @@ class CodeTimeModel {
 
  private:
   double further_us() const;
+  std::optional<double> first_us() const;
   double kernel_latency_us() const;
   double launch_us(double launches, double fills) const;
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
+
+#include "model/back_to_back.hpp"
 
 namespace gpuexp {
 
@@ -81,6 +84,8 @@ class PhaseCosts {
   double start_us(const Phase& phase, bool is_first) {
     const double floor_us = c_.floor_us(mode_ == Mode::profile ? Mode::warm : mode_).value_or(0);
     const double copy_us = known(c_.link_copy_ns, is_copy(phase), "a copy takes") / kNanosInMicro;
+    if (is_first && is_back_to_back(mode_))
+      return is_copy(phase) ? copy_us : next_kernel_us(mode_, c_).value_or(0);
     if (is_first) return is_copy(phase) ? copy_us : floor_us + more_than_empty_us();
     // An event signals the end of a step in another stream.
     if (!phase.after.empty()) return change_us();
@@ -240,6 +245,19 @@ class PhaseSchedule {
   std::vector<State> states_;
 };
 
+void add_host_time(PhaseTime& time, Mode mode, double calls, const Ceilings& ceilings) {
+  const auto total_us = back_to_back_us(mode, time.total_us, calls, ceilings);
+  if (!total_us) {
+    time.refusal = "the host's time for a launch is not known for this device";
+    return;
+  }
+  if (*total_us > time.total_us) {
+    time.terms.push_back({"host", *total_us});
+    std::ranges::stable_sort(time.terms, std::ranges::greater(), &Term::time_us);
+  }
+  time.total_us = *total_us;
+}
+
 }  // namespace
 
 PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSpec& device,
@@ -268,6 +286,7 @@ PhaseTime phase_time(const std::vector<Phase>& phases, Mode mode, const DeviceSp
   for (const StepTime& phase : time.timeline)
     time.total_us =
         std::max(time.total_us, phase.end_us + (phase.stream == 0 ? 0 : costs.change_us()));
+  if (is_back_to_back(mode)) add_host_time(time, mode, static_cast<double>(phases.size()), ceilings);
   return time;
 }
 

@@ -290,7 +290,8 @@ class CodePredictor::Impl {
     Timed& timed = *here.timed;
     sim::Simulator& simulator = here.simulator;
     if (is_ended()) return unsettled("the run was ended");
-    if (is_back_to_back(cell.mode)) return {{}, {}, "the host's launch rate is not modelled"};
+    if (is_back_to_back(cell.mode) && cell.variant->timing == Timing::host_clock)
+      return {{}, {}, "launches of several streams without gaps are not modelled"};
     if (cell.variant->phases) return from_phases(problem, cell, timed, simulator);
     if (cell.variant->is_vendor) return {{}, {}, "a library's kernels are not executed"};
     if (!cell.variant->without_time.empty()) return {{}, {}, cell.variant->without_time};

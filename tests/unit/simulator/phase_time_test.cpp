@@ -80,6 +80,25 @@ TEST_CASE("a launch without bytes takes only its launch time", "[phase_time]") {
   CHECK(warm({}).total_us == 0);
 }
 
+TEST_CASE("a launch of a series starts when the previous one has ended", "[phase_time]") {
+  Ceilings c = ceilings();
+  c.floor_graph_us = 0.5;
+  c.host_call_ns = 4000;
+  c.host_launch_ns = 10'000;
+  const auto time = [&](const Phase& phase, Mode mode) {
+    return phase_time({phase}, mode, device(), c);
+  };
+  CHECK(time(moving(30), Mode::back_to_back_graph).total_us == Approx(0.5 + 30));
+  // In a stream, the next kernel starts after kernel_latency less the latency of L2.
+  CHECK(time(moving(30), Mode::back_to_back).total_us == Approx((10 + 20 * (1.75 + 30)) / 20));
+  const PhaseTime by_host = time(Phase(), Mode::back_to_back);
+  CHECK(by_host.total_us == Approx((10 + 1.75 + 19 * 4) / 20));
+  CHECK(by_host.terms.front().resource == "host");
+  c.host_call_ns.reset();
+  CHECK_FALSE(time(moving(30), Mode::back_to_back).refusal.empty());
+  CHECK(time(moving(30), Mode::back_to_back_graph).refusal.empty());
+}
+
 TEST_CASE("a signal after data waits for the data, and a kernel takes more than an empty one") {
   Phase phase;
   phase.signals = 2;
