@@ -3,6 +3,7 @@
 
 usage: prediction_errors.py RESULTS... [--predicted PREDICTIONS] [--causes CAUSES] [--worst N]
        prediction_errors.py RESULTS... [--predicted PREDICTIONS] --summary NAME
+       prediction_errors.py RESULTS... [--predicted PREDICTIONS] --bands
 
 RESULTS are folders, results.json or results.csv of runs on one GPU. PREDICTIONS is the output of `gpuexp predict CONFIG... --gpu ID --csv`
 (default: each row's own predicted_time_us). Rows of kernels that passed and were timed are compared, and rows that call a library between kernels if
@@ -19,6 +20,9 @@ Prints Markdown tables, whose errors are those of rows with a predicted time:
   kernel in the run); of all rows, and of those that are neither bound by DRAM or launch nor divergent, because a simple model predicts those well.
 - --causes: the rows whose prediction is off by more than a factor of 2, with their causes. CAUSES is a CSV with the columns key (a pattern, as
   in a shell), and cause. Ends with exit code 2 if such a row has no cause, or a cause has no such row.
+
+--bands prints another table instead: for each cause of a wide band (predicted_band_cause), the band, the number of rows, and the share of the rows
+whose measured time lies within it; the last line has all rows and their median band.
 
 --worst lists the N rows with the largest errors. Exit codes: 0 printed; 2 nothing to compare, or wrong causes.
 """
@@ -76,6 +80,8 @@ def cells_of(rows, predictions):
         if time:
             cell |= {"predicted": float(time), "error": math.log(float(time) / measured), "simple": simple_time(row, prediction),
                      "easy": is_easy(row, prediction)}
+            if prediction.get("predicted_band_pct"):
+                cell |= {"band_pct": float(prediction["predicted_band_pct"]), "band_cause": prediction.get("predicted_band_cause") or ""}
         else:
             cell["reason"] = prediction.get("why_no_predicted_time") if prediction else "the cell is not among the predictions"
         cells.append(cell)
@@ -142,6 +148,21 @@ def print_models(cells):
     print(markdown_table(["rows", "number", "this model", "roofline and floor"], rows))
 
 
+def print_bands(cells):
+    cells = [cell for cell in cells if cell.get("band_pct")]
+    if not cells:
+        raise UsageError("no row has a measured time and a band of its predicted time")
+
+    def band_line(cause, some):
+        within = sum(abs(cell["error"]) <= math.log1p(cell["band_pct"] / 100) for cell in some)
+        return [cause, f"± {statistics.median(cell['band_pct'] for cell in some):.0f} %", len(some), f"{100 * len(some) / len(cells):.1f} %",
+                f"{100 * within / len(some):.1f} %"]
+
+    causes = sorted({cell["band_cause"] for cell in cells})
+    rows = [band_line(cause or "none", [cell for cell in cells if cell["band_cause"] == cause]) for cause in causes]
+    print(markdown_table(["cause", "band", "rows", "share of rows", "within the band"], [*rows, band_line("all (median band)", cells)]))
+
+
 def print_causes(cells, path):
     """Prints the rows beyond FAR_OFF with the causes in the file."""
     with open(path, newline="", encoding="utf-8") as file:
@@ -169,6 +190,7 @@ def main():
     parser.add_argument("--predicted")
     parser.add_argument("--causes")
     parser.add_argument("--summary", metavar="NAME")
+    parser.add_argument("--bands", action="store_true")
     parser.add_argument("--worst", type=int, default=0)
     arguments = parser.parse_args()
     predictions = read_predictions(arguments.predicted) if arguments.predicted else None
@@ -176,6 +198,9 @@ def main():
     with_time = [cell for cell in cells if "error" in cell]
     if not with_time:
         raise UsageError(f"{arguments.results[0]}: no row has both a measured and a predicted time")
+    if arguments.bands:
+        print_bands(with_time)
+        return
     if arguments.summary:
         worst = math.exp(quantile(sorted(abs(cell["error"]) for cell in with_time), 0.995))
         print(markdown_table(["rows of", *HEAD[1:], "99.5th percentile"], [[*line(arguments.summary, cells), f"{worst:.2f}×"]]))

@@ -21,6 +21,7 @@
 #include "model/prediction.hpp"
 #include "plan/runnable.hpp"
 #include "render/figure_views.hpp"
+#include "render/prediction_text.hpp"
 #include "render/terminal.hpp"
 #include "results/json_figures.hpp"
 
@@ -60,8 +61,9 @@ class PredictionReport {
   }
 
   void print_text() const {
-    const char* const titles[] = {"bytes", "operations", "blocks",     "blocks/SM", "waves",
-                                  "tail",  "min. time",  "limited by", "predicted", "bound by"};
+    const char* const titles[] = {"bytes",     "operations", "blocks",    "blocks/SM",
+                                  "waves",     "tail",       "min. time", "limited by",
+                                  "predicted", "± %",        "bound by"};
     TextTable table;
     table.add_column("cell", Align::left);
     for (const char* title : titles)
@@ -94,6 +96,12 @@ class PredictionReport {
     for (const auto& [why, cells] : without_time_)
       fmt::print("{} {} no predicted time: {}\n", counted(cells, "cell"),
                  noun_for(cells, "has", "have"), why);
+    for (const BandCause& cause : band_causes()) {
+      const auto cells = wide_bands_.find(cause.id);
+      if (cells == wide_bands_.end()) continue;
+      fmt::print("{} {} a band of ± {:.0f} %: {}\n", counted(cells->second, "cell"),
+                 noun_for(cells->second, "has", "have"), cause.pct, cause.text);
+    }
   }
 
   const Json& json() const { return json_; }
@@ -129,7 +137,7 @@ class PredictionReport {
       ++skipped_[cell.skip_reason];
       lines_.push_back({key, "skipped", ""});
       json_.push_back({{"key", key}, {"skip_reason", cell.skip_reason}});
-      records_.push_back({key, {}, {}, {}, {}, {}, text_field(cell.skip_reason)});
+      records_.push_back({key, {}, {}, {}, {}, {}, {}, {}, text_field(cell.skip_reason)});
       return;
     }
     if (predictor) predictor->refine(cell, *prediction);
@@ -137,13 +145,20 @@ class PredictionReport {
     if (!p.why_no_time.empty()) ++without_time_[p.why_no_time];
     add_row(key, p);
     add_json(key, p);
-    lines_.push_back({key, p.time_us ? time_text(*p.time_us) : "none", p.bound_by});
-    records_.push_back({key, number_field(p.time_us), text_field(p.bound_by),
+    if (p.band && !p.band->cause.empty()) ++wide_bands_[p.band->cause];
+    lines_.push_back(
+        {key, p.time_us ? predicted_time_text(*p.time_us, p.band) : "none", p.bound_by});
+    records_.push_back({key, number_field(p.time_us), number_field(band_pct(p)),
+                        text_field(p.band ? p.band->cause : ""), text_field(p.bound_by),
                         number_field(p.limit.time_us), text_field(p.limit.by),
                         number_field(p.measured_limit.time_us), text_field(p.why_no_time)});
     if (p.work.is_assumed) ++assumed_work_;
     if (!p.occupancy) ++without_registers_;
     if (p.occupancy && !p.occupancy->exact_architecture) ++other_architectures_;
+  }
+
+  static std::optional<double> band_pct(const Prediction& p) {
+    return p.band ? std::optional(p.band->pct) : std::nullopt;
   }
 
   void add_row(const std::string& key, const Prediction& p) {
@@ -157,6 +172,7 @@ class PredictionReport {
     row.push_back(p.limit.time_us ? time_text(*p.limit.time_us) : "");
     row.push_back(p.limit.by);
     row.push_back(p.time_us ? time_text(*p.time_us) : "");
+    row.push_back(p.band ? fmt::format("{:.0f}", p.band->pct) : "");
     row.push_back(p.bound_by);
     rows_.push_back(std::move(row));
   }
@@ -177,6 +193,8 @@ class PredictionReport {
            {"limit_by", p.limit.by},
            {"measured_limit_time_us", optional(p.measured_limit.time_us)},
            {"predicted_time_us", optional(p.time_us)},
+           {"predicted_band_pct", optional(band_pct(p))},
+           {"predicted_band_cause", p.band ? p.band->cause : ""},
            {"why_no_predicted_time", p.why_no_time},
            {"bound_by", p.bound_by}};
     for (const Term& term : p.terms)
@@ -211,6 +229,7 @@ class PredictionReport {
   std::size_t without_registers_ = 0;
   std::size_t assumed_work_ = 0;
   std::map<std::string, std::size_t> without_time_;  ///< number of cells, by reason
+  std::map<std::string, std::size_t> wide_bands_;    ///< number of cells, by cause of the band
 };
 
 void print_figures(const std::vector<PublishedFigure>& figures) {
@@ -276,8 +295,8 @@ class Predict {
   ExitCode run() {
     if (options_.csv)
       fmt::print(
-          "{}key,predicted_time_us,bound_by,limit_time_us,limit_by,measured_limit_time_us,"
-          "why_no_predicted_time\r\n",
+          "{}key,predicted_time_us,predicted_band_pct,predicted_band_cause,bound_by,limit_time_us,"
+          "limit_by,measured_limit_time_us,why_no_predicted_time\r\n",
           is_for_several() ? "gpu," : "");
     catch_interrupts();
     for (const Config& config : configs_) {

@@ -84,6 +84,12 @@ class Version {
     return fmt::format("{}{}: {}", row->status == Status::incorrect ? "is incorrect" : "fails",
                        sizes.empty() ? "" : " at " + sizes, row->reason);
   }
+  /// Band of the predicted time; empty if the GPU's ceilings are scaled from another model's.
+  std::optional<PredictionBand> band() const {
+    const CodeTime& time = launch_.code_time;
+    if (!plan_.ceiling_source.is_measured || !time.refusal.empty()) return std::nullopt;
+    return prediction_band(time.total_us, time.terms, false);
+  }
   MeasuredVariant measured() const { return {*launch_.family, *launch_.variant, launch_.values}; }
 
  private:
@@ -149,8 +155,10 @@ void compare_pair(const Context& context, const Context& context_after, const Va
   }
   fmt::print("{}\n",
              line_comparison_text(compare_lines(a.annotated(), b.annotated()),
-                                  {fmt::format("{}:{}", before.family.id, before.variant.id),
-                                   fmt::format("{}:{}", after.family.id, after.variant.id)},
+                                  {{fmt::format("{}:{}", before.family.id, before.variant.id),
+                                    a.band()},
+                                   {fmt::format("{}:{}", after.family.id, after.variant.id),
+                                    b.band()}},
                                   measured, options.all, terminal));
 }
 

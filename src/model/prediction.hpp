@@ -11,6 +11,7 @@
 #include "family/family.hpp"
 #include "family/step_time.hpp"
 #include "model/occupancy.hpp"
+#include "model/prediction_band.hpp"
 #include "model/resource_terms.hpp"
 #include "sass/kernel_resource.hpp"
 
@@ -31,6 +32,8 @@ struct Prediction {
   Limit measured_limit;  ///< from measured ceilings; empty if there are none
   /// Predicted time of a launch; empty if none was requested or predicted.
   std::optional<double> time_us;
+  /// Empty without a time, and if the GPU's ceilings are scaled from those of another model.
+  std::optional<PredictionBand> band;
   std::string time_from;     ///< "code" or "phases" (family/phase.hpp); empty without a time
   std::string why_no_time;   ///< empty if there is a time or none was requested
   bool has_faulted = false;  ///< there is no time because a kernel faulted

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "device/resource_names.hpp"
+#include "model/prediction_band.hpp"
 #include "record/flags.hpp"
 
 namespace gpuexp {
@@ -29,6 +30,13 @@ std::string flag_meanings() {
   for (const Flag& flag : kFlags)
     meanings.push_back(fmt::format("{} ({})", flag.id, flag.meaning));
   return fmt::format("{}", fmt::join(meanings, ", "));
+}
+
+std::string band_cause_texts() {
+  std::vector<std::string> texts;
+  for (const BandCause& cause : band_causes())
+    texts.push_back(fmt::format("{} ({})", cause.id, cause.text));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 using R = ResultRecord;
@@ -216,6 +224,12 @@ std::vector<FixedColumn> predictions() {
   return {
       declared("predicted_time_us", "us", &R::predicted_time_us,
                "predicted time of one launch on this GPU"),
+      declared("predicted_band_pct", "%", &R::predicted_band_pct,
+               "expected error of the prediction: nine of ten median times lie between "
+               "predicted_time_us divided by and multiplied by 1 + predicted_band_pct / 100; empty "
+               "if the GPU's ceilings are scaled from those of another model"),
+      declared("predicted_band_cause", "", &R::predicted_band_cause,
+               "cause of a band above 10 %: " + band_cause_texts()),
       declared(
           "predicted_from", "", &R::predicted_from,
           "basis of the prediction: code (the kernels' machine code) or phases (the bytes that a "

@@ -106,6 +106,8 @@ struct ResultRecord {
   std::string measured_limit_by;
   std::optional<double> measured_limit_pct;
   std::optional<double> predicted_time_us;
+  std::optional<double> predicted_band_pct;
+  std::string predicted_band_cause;
   std::string predicted_from;
   std::string bound_by;
   std::optional<double> prediction_error;

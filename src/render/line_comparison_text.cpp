@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "render/comparison_page.hpp"
+#include "render/prediction_text.hpp"
 
 namespace gpuexp {
 
@@ -84,14 +85,16 @@ std::string measured_text(const SideBySide& measured) {
       ratio_text(measured.ratio->value), interval_text(measured.ratio->ci95), verdict, how);
 }
 
-std::string totals_text(const LineComparison& comparison, const VersionNames& names,
+std::string totals_text(const LineComparison& comparison, const ComparedVersions& versions,
                         const std::optional<SideBySide>& measured, const TerminalOptions& options) {
   const LineCounts& a = comparison.before;
   const LineCounts& b = comparison.after;
   const auto count = [](double value) { return fmt::format("{:.0f}", value); };
   std::vector<LineRow> rows{
-      {{"", names.before, names.after}, "", Style::bold},
-      {{"predicted time", time_text(a.time_us), time_text(b.time_us)}, ""},
+      {{"", versions.before.name, versions.after.name}, "", Style::bold},
+      {{"predicted time", predicted_time_text(a.time_us, versions.before.band),
+        predicted_time_text(b.time_us, versions.after.band)},
+       ""},
       {{"warp instructions", count(a.instructions), count(b.instructions)}, ""},
       {{"sectors of global memory", count(a.sectors), count(b.sectors)}, ""},
       {{"wavefronts of shared memory", count(a.wavefronts), count(b.wavefronts)}, ""}};
@@ -170,10 +173,10 @@ std::string lines_text(const LineComparison& comparison, bool all, const Termina
 
 }  // namespace
 
-std::string line_comparison_text(const LineComparison& comparison, const VersionNames& names,
+std::string line_comparison_text(const LineComparison& comparison, const ComparedVersions& versions,
                                  const std::optional<SideBySide>& measured, bool all,
                                  const TerminalOptions& options) {
-  return totals_text(comparison, names, measured, options) + "\n" +
+  return totals_text(comparison, versions, measured, options) + "\n" +
          change_explanation(comparison, options) + "\n" + lines_text(comparison, all, options);
 }
 

@@ -89,6 +89,14 @@ void ViewColumns::add_predicted_times(TimeUnits units) {
   add_time_column("predicted", units, [](const ResultRecord& row) {
     return row.has_values() ? row.predicted_time_us : std::nullopt;
   });
+  const auto band_pct = [](const ResultRecord& row) {
+    return row.has_values() ? row.predicted_band_pct : std::nullopt;
+  };
+  if (std::none_of(e_.rows.begin(), e_.rows.end(), band_pct)) return;
+  add("band ± %", true, [&](const ResultRecord& row) {
+    const auto pct = band_pct(row);
+    return pct ? fmt::format("{:.0f}", *pct) : std::string();
+  });
 }
 
 void ViewColumns::add_times(TimeUnits units) {

@@ -183,6 +183,10 @@ void fill_limits(ResultRecord& r, const Row& row, const Prediction& p) {
   r.measured_limit_by = p.measured_limit.by;
   r.measured_limit_pct = percent_of(row, p.measured_limit.time_us);
   r.predicted_time_us = p.time_us;
+  if (p.band) {
+    r.predicted_band_pct = p.band->pct;
+    r.predicted_band_cause = p.band->cause;
+  }
   r.predicted_from = p.time_from;
   r.bound_by = p.bound_by;
   r.predicted_timeline = texts_of(p.timeline);

@@ -82,6 +82,8 @@ class CodePredictor::Impl {
     return predictions_[cell.index].has_value();
   }
 
+  bool has_measured_ceilings() const { return plan_.ceiling_source.is_measured; }
+
   CodePrediction wait_for(const Cell& cell) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return predictions_[cell.index].has_value(); });
@@ -415,6 +417,9 @@ void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   prediction.time_us = from_code.time_us;
   prediction.time_from = cell.variant->phases ? "phases" : "code";
   prediction.terms = from_code.terms;
+  if (impl_->has_measured_ceilings())
+    prediction.band = prediction_band(*from_code.time_us, from_code.terms,
+                                      static_cast<bool>(cell.variant->phases));
   prediction.bound_by = from_code.terms.front().resource;
   prediction.timeline = from_code.timeline;
 }

@@ -54,6 +54,9 @@ TEST_CASE("a prediction has a time from machine code, or the reason for none", "
     CHECK(from_code[i]["why_no_predicted_time"] == "");
     CHECK(from_code[i]["predicted_time_us"] > from_code[i]["limit_time_us"]);
     CHECK(from_code[i]["bound_by"] != "");
+    CHECK(from_code[i]["predicted_band_pct"] >= 10);
+    CHECK((from_code[i]["predicted_band_pct"] == 10) == (from_code[i]["predicted_band_cause"] == ""));
+    CHECK(limits[i]["predicted_band_pct"].is_null());
     CHECK(limits[i]["predicted_time_us"].is_null());
     CHECK(limits[i]["bound_by"] == "");
     CHECK(from_code[i]["limit_time_us"] == limits[i]["limit_time_us"]);
@@ -62,7 +65,13 @@ TEST_CASE("a prediction has a time from machine code, or the reason for none", "
   CHECK_THAT(refused.output, contains_text("8 cells have no predicted time: this binary holds no "
                                            "machine code of the kernel for compute capability "
                                            "7.5"));
-  CHECK_THAT(gpuexp(command).output, !contains_text("no predicted time"));
+  const std::string table = gpuexp(command).output;
+  CHECK_THAT(table, !contains_text("no predicted time"));
+  CHECK_THAT(table, contains_text("  predicted  ± %  bound by"));
+  CHECK_THAT(table, contains_text("a band of ± 25 %: launches take at least a fifth of the "
+                                  "predicted time"));
+  CHECK_THAT(gpuexp("predict tests/cli/data/small.json --gpu rtx_4090").output,
+             !contains_text("a band of"));
 }
 
 TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "[machine_code]") {
@@ -92,6 +101,7 @@ TEST_CASE("a simulated run verifies, measures nothing and says so everywhere", "
     CHECK(row["error_over_allowed"].is_number());
     CHECK(row["predicted_time_us"].is_number());
     CHECK(row["predicted_from"] == "code");
+    CHECK(row["predicted_band_pct"] >= 10);
     // A warp reads one element of A and 32 consecutive elements of B.
     if (row["variant"] == "coalesced") CHECK(row["counter.global_load_sectors_per_request"] == 2.5);
     CHECK(row["counter.warp_instructions"].is_number());
@@ -140,7 +150,7 @@ TEST_CASE("a simulated run of some blocks is marked as sampled in each row", "[m
   CHECK(some.exit_code == 0);
   CHECK_THAT(some.output, contains_text("2 sampled"));
   // Predicted times replace measured ones, under their own heading.
-  CHECK_THAT(some.output, contains_text("predicted  predicted speedup  bound by"));
+  CHECK_THAT(some.output, contains_text("predicted  band ± %  predicted speedup  bound by"));
   CHECK_THAT(some.output, !contains_text(" time "));
   CHECK(run("all").exit_code == 0);
   const auto sampled = rows("16");

@@ -44,6 +44,7 @@ TEST_CASE("compare shows which lines of two kernel files differ in time", "[mach
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.output, contains_text("simulated and predicted, not measured"));
   CHECK_THAT(outcome.output, contains_text("The predicted time changes by +"));
+  CHECK_THAT(outcome.output, contains_text(" ± "));  // the band of each predicted time
   CHECK_THAT(outcome.output, contains_text("| if (i < n) z[i] = x[i * 7 % n] + y[i];\n"));
 
   // All of 1000 blocks, or a sample of many: counts are those of all blocks.

@@ -49,6 +49,20 @@ class PredictionErrors(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def test_bands(self):
+        columns = [*COLUMNS, "predicted_band_pct", "predicted_band_cause"]
+        times = {"a": (10, 10.9, 10, ""), "b": (10, 9, 10, ""), "c": (10, 12.4, 25, "launch"), "d": (10, 8.1, 25, "launch"), "e": (10, "", "", "")}
+        rows = [["toy", v, "passed", measured, predicted, "kernel", f"e/toy/{v}/n=1/cold", pct, cause]
+                for v, (measured, predicted, pct, cause) in times.items()]
+        printed = self.printed(rows, "--bands", columns=columns)
+        # b is below 10 / 1.1; d is above 10 / 1.25.
+        self.assertEqual(cells_of(printed, "| none"), ["none", "± 10 %", "2", "50.0 %", "50.0 %"])
+        self.assertEqual(cells_of(printed, "| launch"), ["launch", "± 25 %", "2", "50.0 %", "100.0 %"])
+        self.assertEqual(cells_of(printed, "| all")[1:], ["± 18 %", "4", "100.0 %", "75.0 %"])
+        done = self.run_on(rows_of({"a": (10, 20, "passed")}), "--bands")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no row has a measured time and a band", done.stderr)
+
     def test_errors_and_orders(self):
         rows = rows_of({"a": (10, 20, "passed"), "b": (12, 12, "sampled"), "c": (40, 40 / math.e, "passed"), "wrong": (1, 100, "incorrect"),
                         "waits": (50, "", "passed"), "simulated": ("", 100, "sampled")})

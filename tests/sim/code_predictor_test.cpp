@@ -124,6 +124,36 @@ std::map<std::string, Prediction> new_predictions(const std::string& config) {
   return planned.predictions();
 }
 
+TEST_CASE("a prediction has a band only if the ceilings of its GPU were measured", "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  for (const auto& [gpu, is_measured] : {std::pair{"h200", true}, {"rtx_4090", false}}) {
+    INFO(gpu);
+    for (const auto& [key, prediction] : Planned(kProducts, gpu).predictions())
+      CHECK(prediction.band.has_value() == (is_measured && prediction.time_us.has_value()));
+  }
+}
+
+TEST_CASE("launches of a series have the time of a graph's, or that of the host's calls",
+          "[predictor]") {
+  if (kernels().empty())
+    return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");
+  const Planned planned(R"({
+    "name": "series", "seed": 3,
+    "experiments": [
+      {"name": "copies", "family": "vector_width", "variants": ["copy_16b"],
+       "axes": {"n": [65536]}, "modes": ["warm", "back_to_back", "back_to_back_graph"]}]})");
+  const auto all = planned.predictions();
+  const Ceilings& c = planned.plan.ceiling_source.ceilings;
+  const double warm_us = all.at("copy_16b/warm").time_us.value();
+  const double graph_us = all.at("copy_16b/back_to_back_graph").time_us.value();
+  CHECK(graph_us == Approx(warm_us - *c.floor_warm_us + *c.floor_graph_us));
+  const Prediction& series = all.at("copy_16b/back_to_back");
+  CHECK(series.bound_by == "host");
+  CHECK(series.time_us.value() > *c.host_call_ns / 1e3);
+  CHECK(series.time_us.value() < 1.2 * *c.host_call_ns / 1e3);
+}
+
 TEST_CASE("a prediction depends on no other cell of the run", "[predictor]") {
   if (kernels().empty())
     return skip(Tier::machine_code, "built without cuobjdump: the binary keeps no machine code");

@@ -95,9 +95,18 @@ TEST_CASE("no line explains an unchanged time") {
   CHECK(lines_that_explain(compare_lines(before.annotated(), after.annotated()), 0.8).empty());
 }
 
-std::string text_of(const FakeVersion& before, const FakeVersion& after) {
-  return line_comparison_text(compare_lines(before.annotated(), after.annotated()), {"a", "b"},
-                              std::nullopt, false, {});
+std::string text_of(const FakeVersion& before, const FakeVersion& after,
+                    const std::optional<PredictionBand>& band_after = std::nullopt) {
+  return line_comparison_text(compare_lines(before.annotated(), after.annotated()),
+                              {{"a", {}}, {"b", band_after}}, std::nullopt, false, {});
+}
+
+TEST_CASE("the text has the band of each predicted time that has one") {
+  const FakeVersion version({{"a", 10}});
+  CHECK_THAT(text_of(version, version), !contains_text("±"));
+  const std::string text = text_of(version, version, PredictionBand{25, "launch"});
+  CHECK_THAT(text, contains_text("10.00 µs"));
+  CHECK_THAT(text, contains_text("10.00 µs ± 25 %"));
 }
 
 TEST_CASE("the text says which share of a change the lines explain, unless others oppose them") {
