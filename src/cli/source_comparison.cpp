@@ -88,7 +88,8 @@ class Version {
   std::optional<PredictionBand> band() const {
     const CodeTime& time = launch_.code_time;
     if (!plan_.ceiling_source.is_measured || !time.refusal.empty()) return std::nullopt;
-    return prediction_band(time.total_us, time.terms, false);
+    const auto band = prediction_band(time.total_us, time.terms, false);
+    return band && is_kernel_file(launch_.family->id) ? band_of_own_kernel(*band) : band;
   }
   MeasuredVariant measured() const { return {*launch_.family, *launch_.variant, launch_.values}; }
 

@@ -36,4 +36,7 @@ const std::vector<BandCause>& band_causes();
 std::optional<PredictionBand> prediction_band(double time_us, const std::vector<Term>& terms,
                                               bool spans_gpus);
 
+/// Band of a kernel of a user's file, with at least the width of the cause "own_kernel".
+PredictionBand band_of_own_kernel(const PredictionBand& band);
+
 }  // namespace gpuexp

@@ -82,6 +82,13 @@ class CodePredictor::Impl {
     return predictions_[cell.index].has_value();
   }
 
+  bool is_of_user(const Cell& cell) const {
+    return std::ranges::any_of(plan_.groups, [&](const Group& group) {
+      return is_kernel_file(plan_.experiment(group).family->id) && !group.cells.empty() &&
+             group.cells.front().index <= cell.index && cell.index <= group.cells.back().index;
+    });
+  }
+
   bool has_measured_ceilings() const { return plan_.ceiling_source.is_measured; }
 
   CodePrediction wait_for(const Cell& cell) {
@@ -420,6 +427,8 @@ void CodePredictor::refine(const Cell& cell, Prediction& prediction) {
   if (impl_->has_measured_ceilings())
     prediction.band = prediction_band(*from_code.time_us, from_code.terms,
                                       static_cast<bool>(cell.variant->phases));
+  if (prediction.band && impl_->is_of_user(cell))
+    prediction.band = band_of_own_kernel(*prediction.band);
   prediction.bound_by = from_code.terms.front().resource;
   prediction.timeline = from_code.timeline;
 }

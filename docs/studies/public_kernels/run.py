@@ -94,7 +94,8 @@ def rounded(value):
 def predict(kernel, options, declaration, place):
     printed, error = run(options.gpuexp, ["predict", declaration, "--gpu", options.gpu, "--csv",
                                           *sizes(kernel)], place)
-    columns = ["key", "predicted_time_us", "bound_by", "limit_time_us", "limit_by"]
+    columns = ["key", "predicted_time_us", "predicted_band_pct", "predicted_band_cause",
+               "bound_by", "limit_time_us", "limit_by"]
     for cell in list(csv.DictReader(printed.splitlines())) or [{}]:
         yield {**{c: rounded(cell.get(c, "")) for c in columns}, "error": error}
 

@@ -34,6 +34,13 @@ TEST_CASE("a wide band has its cause", "[band]") {
   CHECK(band(100, {{"latency", 90}, {"dram", 75}}).cause.empty());
 }
 
+TEST_CASE("a kernel of a user's file has no narrow band", "[band]") {
+  const PredictionBand narrow = band_of_own_kernel({kNarrowBandPct, ""});
+  CHECK(narrow.cause == "own_kernel");
+  CHECK(narrow.pct > kNarrowBandPct);
+  CHECK(band_of_own_kernel({25, "launch"}).cause == "launch");
+}
+
 TEST_CASE("each cause has a wider band than none", "[band]") {
   CHECK_FALSE(prediction_band(1, {}, false));
   for (const BandCause& cause : band_causes()) {
