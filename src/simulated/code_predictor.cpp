@@ -83,10 +83,7 @@ class CodePredictor::Impl {
   }
 
   bool is_of_user(const Cell& cell) const {
-    return std::ranges::any_of(plan_.groups, [&](const Group& group) {
-      return is_kernel_file(plan_.experiment(group).family->id) && !group.cells.empty() &&
-             group.cells.front().index <= cell.index && cell.index <= group.cells.back().index;
-    });
+    return is_kernel_file(plan_.config->experiments[cell.experiment].family->id);
   }
 
   bool has_measured_ceilings() const { return plan_.ceiling_source.is_measured; }

@@ -96,8 +96,8 @@ class TimedRun {
 
   const sim::Program& program() const { return program_; }
 
-  /// Address of a buffer of 64 KiB, aligned to its size. The model's draws of latencies depend on
-  /// which lines share an aligned KiB, so a lower alignment would let times depend on the linker.
+  /// Address of a buffer of 64 KiB, aligned to its size. Lines of an aligned KiB share drawn
+  /// latencies, so a lower alignment would let times depend on where the linker puts the buffer.
   static std::uint64_t buffer() { return reinterpret_cast<std::uint64_t>(data_.data()); }
   /// Loads the buffer's address into R2 and R3.
   static std::string address() {
